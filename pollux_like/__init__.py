@@ -1,0 +1,67 @@
+"""pollux_like keeps an LLM conversation going: over turns, tool calls, crashes, processes, machines and providers."""
+
+from pollux_like.config import Config
+from pollux_like.continuation import Continuation
+from pollux_like.environment import Environment
+from pollux_like.errors import (
+    APIError,
+    AuthenticationError,
+    ConfigurationError,
+    ConflictError,
+    ContextOverflowError,
+    ContinuationError,
+    PolluxLikeError,
+    ProviderTimeoutError,
+    RateLimitError,
+    SourceError,
+    StoreError,
+    StreamInterruptedError,
+    StructuredOutputError,
+    ToolCallParseError,
+)
+from pollux_like.handoff import Handoff, handoff
+from pollux_like.input import Input
+from pollux_like.messages import Message, ToolCall, ToolResult
+from pollux_like.output import Event, Finish, Metrics, Notice, Output, Usage
+from pollux_like.session import Session
+from pollux_like.sources import Source
+from pollux_like.tools import ToolChoice, ToolDeclaration
+from pollux_like.turn import interact, stream
+
+__all__ = [
+    "APIError",
+    "AuthenticationError",
+    "Config",
+    "ConfigurationError",
+    "ConflictError",
+    "ContextOverflowError",
+    "Continuation",
+    "ContinuationError",
+    "Environment",
+    "Event",
+    "Finish",
+    "Handoff",
+    "Input",
+    "Message",
+    "Metrics",
+    "Notice",
+    "Output",
+    "PolluxLikeError",
+    "ProviderTimeoutError",
+    "RateLimitError",
+    "Session",
+    "Source",
+    "SourceError",
+    "StoreError",
+    "StreamInterruptedError",
+    "StructuredOutputError",
+    "ToolCall",
+    "ToolCallParseError",
+    "ToolChoice",
+    "ToolDeclaration",
+    "ToolResult",
+    "Usage",
+    "handoff",
+    "interact",
+    "stream",
+]

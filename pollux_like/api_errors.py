@@ -1,0 +1,153 @@
+"""From a provider's refusal to our error tree: by status and the provider's own codes, never by guessing at prose."""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import re
+import time
+from collections.abc import Mapping
+from typing import Any, cast
+
+from pollux_like import canonical
+from pollux_like.errors import APIError, AuthenticationError, ContextOverflowError, ProviderTimeoutError, RateLimitError
+from pollux_like.provider import ServerStateLost
+
+MAX_MESSAGE_CHARS = 300
+"""How much of a provider's message is passed on; longer ones begin to quote the request."""
+
+_RETRYABLE = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
+_NO_QUOTA = frozenset({"insufficient_quota", "credit_balance_exhausted", "billing_error", "billing_hard_limit_reached"})
+_OVERFLOW_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error"})
+_OVERFLOW_TEXT = re.compile(
+    r"^prompt is too long|maximum context length|input token count .* exceeds the maximum|exceeds? the context window"
+)
+_LOST_CODES = frozenset({"previous_response_not_found"})
+_STATUS_OF = {
+    "overloaded_error": 529, "rate_limit_error": 429, "rate_limit_exceeded": 429, "insufficient_quota": 429,
+    "api_error": 500, "server_error": 500, "timeout_error": 504, "authentication_error": 401, "permission_error": 403,
+    "not_found_error": 404, "invalid_request_error": 400, "request_too_large": 413, "billing_error": 402,
+}  # fmt: skip
+"""Statuses for errors that arrive inside a 200 (mid-stream events), by the provider's type or code."""
+
+
+def api_error(
+    provider: str, body: str | Mapping[str, Any], *, status: int | None, headers: Mapping[str, str], secret: str | None
+) -> APIError:
+    """The error for a refusal. `body` is the JSON envelope `{"error": {...}}`, its inner object, or any text.
+
+    `status` 200 stands for an error inside a successful response: its real status is read from the error's type.
+    `secret` is cut out of the message.
+    """
+    fields = _inner(body)
+    message = _message(fields, body, secret)
+    code, kind = _word(fields.get("code")), _word(fields.get("type"))
+    number = fields.get("code")
+    if status is None or status < 400:
+        status = _STATUS_OF.get(code or "", _STATUS_OF.get(kind or "", number if isinstance(number, int) else 500))
+    details: dict[str, Any] = {
+        "provider": provider,
+        "status": status,
+        "code": code,
+        "type": kind,
+        "request_id": headers.get("x-request-id") or headers.get("request-id"),
+    }
+    said = f"{provider} answered {status}" + (f" ({code or kind})" if code or kind else "") + f": {message}"
+    if code in _LOST_CODES:
+        return ServerStateLost(said, hint="Send the conversation in full", **details)
+    if status in (401, 403):
+        return AuthenticationError(said, hint="Check the key, and what it is allowed to do", **details)
+    if status in (400, 413) and (code in _OVERFLOW_CODES or kind in _OVERFLOW_CODES or _OVERFLOW_TEXT.search(message)):
+        return ContextOverflowError(said, hint="Shorten the history, or choose a model with a larger window", **details)
+    details["retry_after_s"] = retry_after(headers)
+    no_quota = code in _NO_QUOTA or kind in _NO_QUOTA
+    details["retryable"] = _retryable(status, headers) and not no_quota
+    if status == 429:
+        hint = "Add quota or credit" if no_quota else "Wait, then try again"
+        return RateLimitError(said, hint=hint, **details)
+    if status in (408, 504):
+        return ProviderTimeoutError(said, hint="Try again", **details)
+    if details["retryable"]:
+        return APIError(said, hint="Try again later", **details)
+    return APIError(said, hint="Mend the request; the same one will be refused again", **details)
+
+
+def decoded(provider: str, text: str) -> dict[str, Any]:
+    """The JSON object that a provider sent. Raises APIError where it is none."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise unreadable(provider)
+    return cast("dict[str, Any]", value)
+
+
+def member(fields: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """A member that is an object; `{}` where it is absent, null or something else."""
+    value = fields.get(key)
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def objects(fields: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    """A member that is a list of objects; `[]` where it is absent or null, other elements left out."""
+    value = fields.get(key)
+    found = cast("list[object]", value) if isinstance(value, list) else []
+    return [cast("dict[str, Any]", one) for one in found if isinstance(one, dict)]
+
+
+def unreadable(provider: str) -> APIError:
+    """What came is not in the form that the provider documents."""
+    return APIError(
+        f"{provider} sent something that cannot be read", hint="Try again", provider=provider, retryable=True
+    )
+
+
+def _inner(body: str | Mapping[str, Any]) -> Mapping[str, Any]:
+    value: Any = body
+    if isinstance(body, str):
+        try:
+            value = canonical.loads(body)
+        except canonical.JSONPolicyError:
+            return {}
+    for key in ("response", "error"):
+        if isinstance(value, Mapping) and isinstance(cast("Mapping[str, Any]", value).get(key), Mapping):
+            value = cast("Mapping[str, Any]", value)[key]
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def _word(value: object) -> str | None:
+    return value[:80] if isinstance(value, str) and value else None
+
+
+def _message(fields: Mapping[str, Any], body: str | Mapping[str, Any], secret: str | None) -> str:
+    message = fields.get("message")
+    if not isinstance(message, str) or not message:
+        message = (
+            "an error without a message" if not isinstance(body, str) or not body.strip() else "an unreadable error"
+        )
+    if secret:
+        message = message.replace(secret, "***")
+    message = canonical.repair_text(" ".join(message.split()))
+    return message if len(message) <= MAX_MESSAGE_CHARS else message[:MAX_MESSAGE_CHARS] + "…"
+
+
+def _retryable(status: int, headers: Mapping[str, str]) -> bool:
+    asked = headers.get("x-should-retry")  # OpenAI and Anthropic say it themselves at times
+    if asked in ("true", "false"):
+        return asked == "true"
+    return status in _RETRYABLE
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds from `retry-after-ms` or `retry-after` (seconds or HTTP date, RFC 9110 section 10.2.3)."""
+    try:
+        milliseconds = headers.get("retry-after-ms")
+        if milliseconds is not None:
+            return max(float(milliseconds) / 1000, 0.0)
+        value = headers.get("retry-after")
+        return None if value is None else max(float(value), 0.0)
+    except ValueError:
+        pass
+    date = email.utils.parsedate_tz(headers.get("retry-after", ""))
+    return None if date is None else max(email.utils.mktime_tz(date) - time.time(), 0.0)

@@ -1,0 +1,250 @@
+"""JSON policy: what JSON we accept, how we write it, and how its text is cut without changing a byte.
+
+Two forms of text are made here. `dumps` writes what is sent and saved: compact, key order kept, UTF-8. `canonical`
+writes what is hashed into identities: RFC 8785. Text that a provider sent is never rewritten: `members` and
+`elements` cut it into slices and `minify` removes the white space between tokens, so every token stays as it came.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterator
+from itertools import accumulate
+from json.decoder import scanstring  # type: ignore[attr-defined]  # C scanner, present in every CPython
+from typing import Any, cast
+
+MAX_DEPTH = 100
+"""Deepest nesting of arrays and objects that is accepted in any JSON value. Far above any real tool schema or call."""
+
+_encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_WHITESPACE = re.compile(r'("(?:[^"\\]|\\.)*")|[ \t\n\r]+', re.DOTALL)
+_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_BRACKETS = re.compile(r"[\[\]{}]")
+_BLANK = re.compile(r"[ \t\n\r]*")
+
+
+class JSONPolicyError(ValueError):
+    """A value or a text outside the policy; the message says what and where, and quotes no content."""
+
+
+def check_value(value: object, *, path: str = "value") -> None:
+    """Refuse what JSON cannot carry exactly: other types, NaN, infinities, lone surrogates, cycles, over-deep nesting.
+
+    Walks without recursion. Raises JSONPolicyError naming the path.
+    """
+    stack: list[tuple[object, str, int]] = [(value, path, 0)]
+    while stack:
+        node, where, depth = stack.pop()
+        if node is None or isinstance(node, bool):
+            continue
+        if isinstance(node, str):
+            check_text(node, path=where)
+        elif isinstance(node, int):
+            if node.bit_length() > 4096:  # int/str conversion beyond 4300 digits raises in CPython
+                raise JSONPolicyError(f"{where} is an integer of more than 4,096 bits")
+        elif isinstance(node, float):
+            if not math.isfinite(node):
+                raise JSONPolicyError(f"{where} is {node!r}, which JSON does not have")
+        elif isinstance(node, (list, tuple, dict)):
+            if depth >= MAX_DEPTH:
+                raise JSONPolicyError(f"{path} is nested deeper than {MAX_DEPTH} levels, or contains itself")
+            if isinstance(node, dict):
+                for key, child in cast("dict[object, object]", node).items():
+                    if not isinstance(key, str):
+                        raise JSONPolicyError(f"{where} has a key of type {type(key).__name__}, not str")
+                    check_text(key, path=f"a key of {where}")
+                    stack.append((child, f"{where}.{key}", depth + 1))
+            else:
+                stack.extend((child, f"{where}[{i}]", depth + 1) for i, child in enumerate(cast("list[object]", node)))
+        else:
+            raise JSONPolicyError(f"{where} is of type {type(node).__name__}, which JSON does not have")
+
+
+def check_text(text: str, *, path: str = "text") -> None:
+    """Refuse a lone surrogate: it has no UTF-8 form, and one poisons every later request of a conversation."""
+    if text.isascii():
+        return
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise JSONPolicyError(f"{path} has a lone surrogate at character {error.start}") from None
+
+
+def repair_text(text: str) -> str:
+    """Join surrogate halves that arrived apart; a half without its other half becomes U+FFFD."""
+    if text.isascii():
+        return text
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def dumps(value: object) -> str:
+    """Compact JSON with key order kept and non-ASCII text as it is. The value must have passed `check_value`."""
+    return _encoder.encode(value)
+
+
+def _refuse_constant(word: str) -> float:
+    raise JSONPolicyError(f"the text holds {word}, which JSON does not have")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise JSONPolicyError("a number is too large for a float")
+    return number
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise JSONPolicyError("an object names one key twice")
+    return result
+
+
+_strict = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_unique)
+_plain = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+def loads(text: str, *, unique_keys: bool = False) -> Any:
+    """Parse JSON under the policy. Raises JSONPolicyError for everything that is not it, over-deep nesting included."""
+    try:
+        value = (_strict if unique_keys else _plain).decode(text)
+        check_depth(text)
+        if "\\ud" in text or "\\uD" in text:  # the only way for a surrogate into parsed text
+            check_value(value)
+    except JSONPolicyError:
+        raise
+    except RecursionError:
+        raise JSONPolicyError(f"the text is nested deeper than {MAX_DEPTH} levels") from None
+    except ValueError as error:
+        where = f" at character {error.pos}" if isinstance(error, json.JSONDecodeError) else ""
+        raise JSONPolicyError(f"the text is not valid JSON{where}") from None
+    return value
+
+
+def check_depth(text: str) -> None:
+    """Refuse JSON text that nests deeper than MAX_DEPTH. The text must be valid JSON."""
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return
+    steps = (1 if bracket in "[{" else -1 for bracket in _BRACKETS.findall(_STRINGS.sub("", text)))
+    if max(accumulate(steps), default=0) > MAX_DEPTH:
+        raise JSONPolicyError(f"the text is nested deeper than {MAX_DEPTH} levels")
+
+
+def minify(text: str) -> str:
+    """Remove white space between the tokens of JSON text. Strings and numbers keep their exact spelling."""
+    return _WHITESPACE.sub(r"\1", text)
+
+
+def _skip(text: str, at: int) -> int:
+    match = _BLANK.match(text, at)
+    assert match is not None  # the pattern matches the empty string
+    return match.end()
+
+
+def members(text: str) -> dict[str, str]:
+    """Cut the text of one JSON object into `{key: text of the value}`, each value exactly as it stands.
+
+    Values are scanned by the C parser, so the cut is linear. Raises JSONPolicyError where the text is no object.
+    """
+    try:
+        return dict(_members(text))
+    except (ValueError, IndexError, RecursionError, StopIteration):
+        raise JSONPolicyError("the text is not a valid JSON object") from None
+
+
+def _members(text: str) -> Iterator[tuple[str, str]]:
+    at = _skip(text, 0)
+    if text[at] != "{":
+        raise ValueError
+    at = _skip(text, at + 1)
+    while text[at] != "}":
+        if text[at] != '"':
+            raise ValueError
+        key, at = cast("tuple[str, int]", scanstring(text, at + 1, True))
+        at = _skip(text, at)
+        if text[at] != ":":
+            raise ValueError
+        at = _skip(text, at + 1)
+        end = _plain.raw_decode(text, at)[1]
+        yield key, text[at:end]
+        at = _skip(text, end)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+
+
+def elements(text: str) -> tuple[str, ...]:
+    """Cut the text of one JSON array into the texts of its elements, each minified but otherwise as it stands."""
+    found: list[str] = []
+    try:
+        at = _skip(text, 0)
+        if text[at] != "[":
+            raise ValueError
+        at = _skip(text, at + 1)
+        while text[at] != "]":
+            end = _plain.raw_decode(text, at)[1]
+            found.append(minify(text[at:end]))
+            at = _skip(text, end)
+            if text[at] == ",":
+                at = _skip(text, at + 1)
+    except (ValueError, IndexError, RecursionError, StopIteration):
+        raise JSONPolicyError("the text is not a valid JSON array") from None
+    return tuple(found)
+
+
+def canonical(value: object) -> str:
+    """RFC 8785 text of a value that passed `check_value`: keys sorted by UTF-16, numbers as ECMAScript writes them.
+
+    Integers beyond 2^53 keep all their digits (RFC 8785 would round them): two identities that differ must not meet.
+    """
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return _encoder.encode(value)
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return _number(value)
+    if isinstance(value, dict):
+        ordered = sorted(cast("dict[str, object]", value).items(), key=lambda pair: pair[0].encode("utf-16-be"))
+        return "{" + ",".join(f"{_encoder.encode(key)}:{canonical(child)}" for key, child in ordered) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(canonical(child) for child in cast("list[object]", value)) + "]"
+    raise JSONPolicyError(f"a value of type {type(value).__name__} has no JSON form")
+
+
+def _number(value: float) -> str:
+    """ECMAScript Number::toString (RFC 8785 section 3.2.2.3): shortest digits, exponent from 1e21 and below 1e-6."""
+    if value == 0:
+        return "0"
+    sign = "-" if value < 0 else ""
+    mantissa, _, exponent = f"{abs(value)!r}".partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    fraction = "" if fraction == "0" else fraction
+    digits = (whole + fraction).lstrip("0")
+    point = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))
+    digits = digits.rstrip("0") or "0"
+    if 0 < point <= 21:
+        body = digits.ljust(point, "0") if len(digits) <= point else f"{digits[:point]}.{digits[point:]}"
+    elif -6 < point <= 0:
+        body = "0." + "0" * -point + digits
+    else:
+        tail = f".{digits[1:]}" if len(digits) > 1 else ""
+        body = f"{digits[0]}{tail}e{'+' if point > 0 else '-'}{abs(point - 1)}"
+    return sign + body
+
+
+def splice(head: dict[str, Any], key: str, items: list[str], tail: dict[str, Any] | None = None) -> str:
+    """JSON object text: the members of `head`, then `key` with an array of ready-made item texts, then `tail`."""
+    opening = dumps(head)[:-1] + ("," if head else "")
+    closing = "," + dumps(tail)[1:] if tail else "}"
+    return f'{opening}"{key}":[{",".join(items)}]{closing}'
+
+
+def sha256(text: str | bytes) -> str:
+    """Lower-case hexadecimal SHA-256, 64 characters."""
+    return hashlib.sha256(text.encode("utf-8") if isinstance(text, str) else text).hexdigest()

@@ -1,0 +1,73 @@
+"""The commands and their options; what they do is in the other rooms of this package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pollux_like import plugins
+from pollux_like.cli import chat as chat_room
+from pollux_like.cli import demo as demo_room
+from pollux_like.cli import doctor as doctor_room
+from pollux_like.cli.console import console, guarded
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Keep an LLM conversation going.")
+local = typer.Typer(no_args_is_help=True, help="The embedded model.")
+app.add_typer(local, name="local")
+
+
+@app.command()
+def chat(
+    prompt: Annotated[str | None, typer.Argument(help="One message; without it, a loop over the lines typed.")] = None,
+    provider: Annotated[
+        str | None, typer.Option(help="Else the first provider with a key, else the embedded model.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="Model name.")] = None,
+    instructions: Annotated[str | None, typer.Option(help="System text.")] = None,
+    save: Annotated[Path | None, typer.Option(help="Write the continuation here after every turn.")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Go on from a saved continuation.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Most tokens per answer.")] = None,
+) -> None:
+    """Talk to a model; the answer streams. Works without a key, on the embedded model."""
+    with guarded():
+        chat_room.run(prompt, provider, model, instructions, save, resume, max_tokens)
+
+
+@app.command()
+def demo(
+    embedded: Annotated[bool, typer.Option(help="Include the part on the embedded model.")] = True,
+) -> None:
+    """Watch a conversation go on: over processes, and over a crash inside a tool loop. No key needed."""
+    with guarded():
+        demo_room.run(embedded=embedded)
+
+
+@app.command()
+def simulate(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0 takes any free port.")] = 8099,
+) -> None:
+    """Serve strict stand-ins for the vendor APIs on loopback; point any vendor's SDK at them."""
+    with guarded():
+        from pollux_like.simulator import serve
+
+        serve(host, port)
+
+
+@app.command()
+def doctor(
+    online: Annotated[bool, typer.Option(help="Ask each endpoint whose key is set whether it answers.")] = True,
+) -> None:
+    """Say what is installed, which keys are set (never their values), and which endpoints answer."""
+    with guarded():
+        doctor_room.run(online=online)
+
+
+@local.command("setup")
+def local_setup() -> None:
+    """Install the embedded model's runtime and weights into this environment, and check them."""
+    with guarded():
+        path = plugins.load("local").setup(echo=console.print)
+        console.print(f"The embedded model is ready: {path.name}")

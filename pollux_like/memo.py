@@ -1,0 +1,26 @@
+"""A value that remembers what was computed from it. Immutable to its users, so the memory can never be stale."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+T = TypeVar("T")
+
+
+class Memo:
+    """Mixin with one slot: results by key. Two threads may compute the same result twice; both are right."""
+
+    __slots__ = ("_memo",)
+    _memo: dict[Any, Any]
+
+    def remember(self, key: Any, compute: Callable[[], T]) -> T:
+        """The result of `compute`, kept under `key` for as long as the value lives."""
+        try:
+            memo = self._memo
+        except AttributeError:
+            memo = {}
+            object.__setattr__(self, "_memo", memo)
+        if key not in memo:
+            memo[key] = compute()
+        return cast("T", memo[key])

@@ -1,0 +1,58 @@
+"""Which providers exist: the entry-point group `pollux_like.providers`, and those an application registers itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from pollux_like.errors import ConfigurationError
+
+GROUP = "pollux_like.providers"
+
+_registered: dict[str, Any] = {}
+
+
+@cache
+def _installed() -> Mapping[str, EntryPoint]:
+    found: dict[str, EntryPoint] = {}
+    for point in entry_points(group=GROUP):
+        other = found.setdefault(point.name, point)
+        if other.value != point.value:
+            raise ConfigurationError(
+                f"provider {point.name!r} is claimed by both {other.value} and {point.value}",
+                hint="Uninstall one of the two packages",
+            )
+    return found
+
+
+@cache
+def _load(name: str) -> Any:
+    return _installed()[name].load()
+
+
+def names() -> tuple[str, ...]:
+    """The names of all providers, sorted."""
+    return tuple(sorted({*_installed(), *_registered}))
+
+
+def load(name: str) -> Any:
+    """The vendor module of a provider (see `provider.Vendor`). Raises ConfigurationError for an unknown name."""
+    if name in _registered:
+        return _registered[name]
+    if name not in _installed():
+        raise ConfigurationError(f"provider {name!r} is unknown", hint=f"Use one of: {', '.join(names())}")
+    return _load(name)
+
+
+def register(name: str, vendor: Any) -> None:
+    """Add a provider at run time. Raises ConfigurationError where the name has an owner already."""
+    if name in names():
+        raise ConfigurationError(f"provider {name!r} has an owner already", hint="Choose another name")
+    _registered[name] = vendor
+
+
+def unregister(name: str) -> None:
+    """Take back a provider that was registered at run time; installed ones stay."""
+    _registered.pop(name, None)

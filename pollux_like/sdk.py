@@ -1,0 +1,163 @@
+"""The raw road through a vendor's SDK client: our bytes out, the provider's bytes in, nothing rebuilt on the way.
+
+The OpenAI and Anthropic SDKs share one generator, so one adapter drives both: `client.post`, cast to httpx2.Response,
+keeps their authentication, base URL, headers, proxies and user-made clients, and skips their typed models. Retries of
+the SDK are off (`max_retries=0`): `turn._send` owns them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from pollux_like import api_errors, canonical
+from pollux_like.continuation import MAX_REPLY_CHARS
+from pollux_like.errors import APIError, ConfigurationError, ProviderTimeoutError, StreamInterruptedError
+from pollux_like.output import Event
+from pollux_like.provider import Reply, Wire
+
+if TYPE_CHECKING:
+    import httpx2
+
+CONNECT_TIMEOUT_S = 10.0
+"""Longest time to reach the provider's host, unless `timeout_s` is shorter."""
+
+
+class SDKAdapter:
+    """An adapter over one async client of an SDK.
+
+    `exact` says that the client is the SDK's own class: it takes ready bytes. Subclasses (Azure, Bedrock, Vertex)
+    rewrite the body, so each attempt gives them a fresh dict.
+    """
+
+    def __init__(self, provider: str, sdk: ModuleType, client: Any, *, owned: bool, exact: bool) -> None:
+        self._provider = provider
+        self._sdk = sdk
+        self._client = client
+        self._owned = owned
+        self._exact = exact
+
+    @asynccontextmanager
+    async def open(self, wire: Wire, *, timeout_s: float) -> AsyncGenerator[AsyncIterator[Event | Reply], None]:
+        """Send once; see `provider.Adapter.open`."""
+        import httpx2
+
+        response = await self._post(wire, httpx2.Timeout(timeout_s, connect=min(CONNECT_TIMEOUT_S, timeout_s)))
+        try:
+            yield self._items(response, wire)
+        finally:
+            await response.aclose()
+
+    async def aclose(self) -> None:
+        """Close the client, unless the application made it."""
+        if self._owned:
+            await self._client.close()
+
+    async def _post(self, wire: Wire, timeout: httpx2.Timeout) -> httpx2.Response:
+        import httpx2
+
+        body: dict[str, Any] = (
+            {"content": wire.body.encode("utf-8")} if self._exact else {"body": canonical.loads(wire.body)}
+        )
+        headers = {"Content-Type": "application/json", **wire.headers}
+        try:
+            response: httpx2.Response = await self._client.post(
+                wire.path,
+                **body,
+                cast_to=httpx2.Response,
+                stream=True,
+                stream_cls=self._sdk.AsyncStream[object],
+                options={"headers": headers, "timeout": timeout, "max_retries": 0},
+            )
+            return response
+        except self._sdk.APIStatusError as error:
+            raise self._refused(error.response, error.response.text) from None
+        except self._sdk.APITimeoutError:
+            raise self._late() from None
+        except self._sdk.APIConnectionError as error:
+            raise self._unreachable(error) from None
+
+    async def _items(self, response: httpx2.Response, wire: Wire) -> AsyncGenerator[Event | Reply, None]:
+        import httpx2
+
+        parser = wire.parser()
+        try:
+            if not response.headers.get("content-type", "").startswith("text/event-stream"):
+                reply = parser.whole(await self._text(response))
+            else:
+                async for event in httpx2.EventSource(response, MAX_REPLY_CHARS):
+                    for item in parser.feed(event.data):
+                        yield item
+                reply = parser.end()
+        except APIError as error:
+            raise self._completed(error, response) from None
+        except (canonical.JSONPolicyError, ConfigurationError, KeyError, TypeError, AttributeError, ValueError):
+            # The provider's answer has another shape than it documents; nothing of it is taken.
+            raise self._completed(api_errors.unreadable(self._provider), response) from None
+        except httpx2.TimeoutException:
+            raise self._late() from None
+        except httpx2.HTTPError as error:
+            raise StreamInterruptedError(
+                f"the connection to {self._provider} broke before the reply was complete ({type(error).__name__})",
+                hint="Try again from the same continuation",
+                provider=self._provider,
+                retryable=True,
+                request_id=_request_id(response),
+            ) from None
+        yield replace(reply, request_id=_request_id(response))
+
+    async def _text(self, response: httpx2.Response) -> str:
+        parts: list[str] = []
+        size = 0
+        async for part in response.aiter_text():
+            parts.append(part)
+            size += len(part)
+            if size > MAX_REPLY_CHARS:
+                raise APIError(
+                    f"{self._provider} sent more than {MAX_REPLY_CHARS:,} characters",
+                    hint="Lower max_tokens",
+                    provider=self._provider,
+                )
+        return "".join(parts)
+
+    def _completed(self, error: APIError, response: httpx2.Response) -> APIError:
+        secret = self._secret()
+        if secret is not None and secret in error.message:
+            error.message = error.message.replace(secret, "***")
+            error.args = (f"{error.message}. {error.hint}.",)
+        error.provider = error.provider or self._provider
+        error.request_id = error.request_id or _request_id(response)
+        return error
+
+    def _refused(self, response: httpx2.Response, body: str) -> APIError:
+        return api_errors.api_error(
+            self._provider, body, status=response.status_code, headers=response.headers, secret=self._secret()
+        )
+
+    def _secret(self) -> str | None:
+        key = getattr(self._client, "api_key", None)
+        return key if isinstance(key, str) and key else None
+
+    def _late(self) -> APIError:
+        return ProviderTimeoutError(
+            f"{self._provider} sent nothing in time",
+            hint="Try again, or raise timeout_s",
+            provider=self._provider,
+            retryable=True,
+        )
+
+    def _unreachable(self, error: Exception) -> APIError:
+        cause = type(error.__cause__).__name__ if error.__cause__ is not None else type(error).__name__
+        return APIError(
+            f"{self._provider} cannot be reached ({cause})",
+            hint="Check the network and base_url, then try again",
+            provider=self._provider,
+            retryable=True,
+        )
+
+
+def _request_id(response: httpx2.Response) -> str | None:
+    return response.headers.get("x-request-id") or response.headers.get("request-id")

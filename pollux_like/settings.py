@@ -1,0 +1,133 @@
+"""Settings: the arguments of one turn that shape generation. Each is sent or refused, never dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from pollux_like import checks, schemas
+from pollux_like.errors import ConfigurationError
+from pollux_like.tools import ToolChoice
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+
+@dataclass(frozen=True, slots=True)
+class OutputSchema:
+    """The form that the answer must have: a JSON Schema, and the pydantic model where one was given."""
+
+    name: str
+    schema: dict[str, Any] = field(repr=False, hash=False)
+    model: type[Any] | None = None
+
+    @classmethod
+    def of(cls, value: object) -> OutputSchema:
+        """From a pydantic model class or a JSON Schema of an object."""
+        if isinstance(value, Mapping):
+            schema = checks.json_object(cast("object", value), "output")
+            schemas.check_schema(schema, name="output")
+            return cls("output", schema)
+        model = _model(value)
+        if model is None:
+            raise ConfigurationError(
+                f"output is {checks.kind(value)}", hint="Give a pydantic model class or a JSON Schema of type object"
+            )
+        return cls(model.__name__[:64], model.model_json_schema(), model)
+
+
+def _model(value: object) -> type[BaseModel] | None:
+    if not isinstance(value, type):
+        return None
+    import pydantic
+
+    return value if issubclass(value, pydantic.BaseModel) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All checked. `None` (or `()` for `stop`) means: not asked for."""
+
+    tool_choice: ToolChoice | None = None
+    parallel_tool_calls: bool | None = None
+    output: OutputSchema | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    reasoning_effort: str | None = None
+    reasoning_budget_tokens: int | None = None
+    timeout_s: float | None = None
+    provider_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]], hash=False)
+
+    @classmethod
+    def of(cls, **given: Any) -> Settings:
+        """Check the keyword arguments of `interact` and `stream`. Raises ConfigurationError naming the argument."""
+        unknown = given.keys() - {one.name for one in fields(cls)}
+        if unknown:
+            raise ConfigurationError(
+                f"{min(unknown)!r} is no argument of a turn",
+                hint="Put what only one provider knows into provider_options",
+            )
+        choice, output, effort = given.get("tool_choice"), given.get("output"), given.get("reasoning_effort")
+        return cls(
+            tool_choice=None if choice is None else ToolChoice.of(choice),
+            parallel_tool_calls=_maybe(given, "parallel_tool_calls", checks.flag),
+            output=None if output is None else OutputSchema.of(output),
+            max_tokens=_maybe(given, "max_tokens", partial(checks.whole, least=1)),
+            temperature=_maybe(given, "temperature", partial(checks.number, least=0, most=2)),
+            top_p=_maybe(given, "top_p", partial(checks.number, least=0, most=1)),
+            seed=_maybe(given, "seed", partial(checks.whole, least=-(2**63), most=2**63 - 1)),
+            stop=_stop(given.get("stop")),
+            reasoning_effort=None if effort is None else checks.one_of(effort, "reasoning_effort", EFFORTS),
+            reasoning_budget_tokens=_maybe(given, "reasoning_budget_tokens", partial(checks.whole, least=1)),
+            timeout_s=_maybe(given, "timeout_s", partial(checks.number, least=0.001, most=86_400)),
+            provider_options=_options(given.get("provider_options")),
+        )
+
+    def asked(self) -> tuple[str, ...]:
+        """The names of the settings that were asked for, in declaration order."""
+        apart = ("timeout_s", "provider_options")
+        return tuple(
+            one.name for one in fields(self) if one.name not in apart and getattr(self, one.name) not in (None, ())
+        )
+
+
+def _maybe(given: Mapping[str, Any], name: str, check: Any) -> Any:
+    value = given.get(name)
+    return None if value is None else check(value, name)
+
+
+def _stop(value: object) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        value = (value,)
+    items: Sequence[str] = checks.sequence(value, "stop", str)
+    return tuple(
+        checks.text(item, f"stop[{index}]") or checks.filled(item, f"stop[{index}]") for index, item in enumerate(items)
+    )
+
+
+def _options(value: object) -> dict[str, dict[str, Any]]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ConfigurationError(
+            f"provider_options is {checks.kind(value)}", hint='Give {"provider": {"option": value}}'
+        )
+    from pollux_like import plugins
+
+    result: dict[str, dict[str, Any]] = {}
+    for name, options in cast("Mapping[object, object]", value).items():
+        if not isinstance(name, str) or name not in plugins.names():
+            raise ConfigurationError(
+                f"provider_options names {name!r}, which is no provider", hint=f"Use: {', '.join(plugins.names())}"
+            )
+        result[name] = checks.json_object(options, f"provider_options[{name!r}]")
+    return result

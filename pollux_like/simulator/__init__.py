@@ -1,0 +1,1 @@
+"""Strict stand-ins for the vendor APIs."""

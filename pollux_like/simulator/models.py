@@ -1,0 +1,107 @@
+"""Models: what each family of models accepts, as a table. Limits here are facts of a date; the rules read them.
+
+A model that no row names follows the last row of its vendor.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import cache
+
+from pollux_like.simulator.ledger import family
+
+
+@dataclass(frozen=True, slots=True)
+class Claude:
+    """Gates of a Claude model.
+
+    `budget`: takes thinking {"type": "enabled"}. `adapts`: takes {"type": "adaptive"}. `disable`: takes {"type": "disabled"}. `adaptive`: thinks adaptively
+    where the request does not say. `force`: takes tool_choice any and tool. `prefill`: may continue an assistant
+    message. `system_role`: takes system messages inside the conversation. `preserves`: thinking bound to its prefix.
+    `reads`: other models whose bound thinking it reads.
+    """
+
+    budget: bool = True
+    adapts: bool = False
+    disable: bool = True
+    adaptive: bool = False
+    force: bool = True
+    prefill: bool = True
+    system_role: bool = False
+    efforts: tuple[str, ...] = ("high", "low", "max", "medium", "xhigh")
+    preserves: bool = False
+    reads: frozenset[str] = frozenset()
+
+
+_OLD = Claude()
+_46 = replace(_OLD, adapts=True, prefill=False, efforts=("high", "low", "max", "medium"))
+_47 = replace(_46, budget=False, efforts=("high", "low", "max", "medium", "xhigh"))
+_48 = replace(_47, system_role=True)
+_5 = replace(_48, adaptive=True)
+_BOUND = replace(_5, preserves=True)
+_FABLE = replace(_BOUND, disable=False, force=False)
+
+_CLAUDES: tuple[tuple[str, Claude], ...] = (
+    (r"claude-opus-5-5", _FABLE),
+    (
+        r"claude-(fable|mythos)-5-[1-9]",
+        replace(_FABLE, reads=frozenset({"claude-opus-5", "claude-opus-5-5"})),
+    ),
+    (r"claude-(sonnet|haiku)-5-5", replace(_BOUND, budget=True)),
+    (r"claude-opus-5", _5),
+    (r"claude-[a-z]+-5", replace(_5, budget=True)),
+    (r"claude-opus-4-8", _48),
+    (r"claude-opus-4-7", _47),
+    (r"claude-[a-z]+-4-[6-9]", _46),
+    (r"", _OLD),
+)
+
+
+@cache
+def claude(model: str) -> Claude:
+    """The gates of a Claude model, its date apart."""
+    name = family(model)
+    return next(gates for pattern, gates in _CLAUDES if re.match(pattern, name))
+
+
+@dataclass(frozen=True, slots=True)
+class Gpt:
+    """Gates of an OpenAI model.
+
+    `reasons`: refuses sampling arguments and takes `reasoning`. `samples_without_effort`: takes them at effort "none".
+    `efforts_refused`. `empty_content`: writes `content: []` on reasoning items. `binds`: replayed reasoning is bound
+    to its prefix; `binds_instructions`: which counts the instructions. `chat_tools`: tools over chat completions.
+    """
+
+    reasons: bool = False
+    efforts_refused: tuple[str, ...] = ()
+    empty_content: bool = False
+    binds: bool = False
+    binds_instructions: bool = True
+    chat_tools: bool = True
+
+
+_GPT5 = Gpt(reasons=True)
+_GPT56 = replace(_GPT5, empty_content=True)
+_GPT61 = replace(_GPT56, chat_tools=False)
+
+_GPTS: tuple[tuple[str, Gpt], ...] = (
+    (
+        r"gpt-6\.[2-9]",
+        replace(_GPT61, efforts_refused=("none", "minimal"), binds=True, binds_instructions=False),
+    ),
+    (r"gpt-6\.1-sol", replace(_GPT61, efforts_refused=("none", "minimal"))),
+    (r"gpt-6\.1", _GPT61),
+    (r"gpt-(6|5\.[6-9])", _GPT56),
+    (r"gpt-5-chat", Gpt()),
+    (r"gpt-5|o\d", _GPT5),
+    (r"", Gpt()),
+)
+
+
+@cache
+def gpt(model: str) -> Gpt:
+    """The gates of an OpenAI model, its date apart."""
+    name = family(model)
+    return next(gates for pattern, gates in _GPTS if re.match(pattern, name))

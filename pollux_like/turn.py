@@ -1,0 +1,247 @@
+"""READ FIRST. One turn: prepare -> send -> settle.
+
+`interact` is the turn watched to its end, `stream` shows the events on the way; both fold the same `Reply` into the
+same `Output`. A new continuation is made last, and only after the provider said that the turn is complete: whatever
+fails before that raises, and leaves the old continuation as good as it was.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Any, TypedDict, Unpack
+
+import anyio
+
+from pollux_like import registry, schemas, structured
+from pollux_like.config import Config
+from pollux_like.continuation import Turn, extended
+from pollux_like.environment import Environment
+from pollux_like.errors import APIError, StreamInterruptedError
+from pollux_like.input import Input
+from pollux_like.messages import Message, ToolCall
+from pollux_like.output import Event, Metrics, Notice, Output
+from pollux_like.prepare import Prepared, check_types, prepare
+from pollux_like.provider import Reply, ServerStateLost, Wire
+from pollux_like.registry import Connection
+from pollux_like.settings import Settings
+from pollux_like.telemetry import logger
+
+MAX_RETRY_AFTER_S = 60.0
+"""Longest wait that a provider may ask for; above that the error is raised at once, with `retry_after_s`."""
+
+Connect = Callable[[Config], Awaitable[Connection]]
+
+
+class Arguments(TypedDict, total=False):
+    """The keyword arguments of a turn. Each is sent or refused (see docs/capabilities.md), never dropped.
+
+    `tool_choice`: "auto", "required", "none" or {"name": ...}. `output`: pydantic model class or JSON Schema.
+    `stop`: a str or a list of them. `reasoning_effort`: none, minimal, low, medium, high, xhigh or max.
+    `timeout_s`: longest silence of the provider. `provider_options`: `{"provider": {"option": value}}`.
+    """
+
+    tool_choice: Any
+    parallel_tool_calls: bool | None
+    output: Any
+    max_tokens: int | None
+    temperature: float | None
+    top_p: float | None
+    seed: int | None
+    stop: Any
+    reasoning_effort: str | None
+    reasoning_budget_tokens: int | None
+    timeout_s: float | None
+    provider_options: Any
+
+
+async def interact(environment: Environment, input: Input, config: Config, **arguments: Unpack[Arguments]) -> Output:
+    """One turn of a conversation. See `Arguments` for the keyword arguments.
+
+    Raises ConfigurationError before any I/O, APIError where the provider or the way to it failed, and
+    StructuredOutputError where the answer does not fit `output`. After any of them `input` can be used again.
+    """
+    return await turn(environment, input, config, registry.pooled, dict(arguments))
+
+
+def stream(environment: Environment, input: Input, config: Config, **arguments: Unpack[Arguments]) -> Stream:
+    """The same turn as events, ending in one of type "done". Errors as for `interact`.
+
+    Leaving the loop closes the connection: at once with `async with stream(...) as events:`, else when the object goes.
+    """
+    return Stream(events(environment, input, config, registry.pooled, dict(arguments)))
+
+
+class Stream:
+    """An async iterator of events, and an async context manager that closes the connection on leaving."""
+
+    __slots__ = ("_events",)
+
+    def __init__(self, events: AsyncGenerator[Event, None]) -> None:
+        self._events = events
+
+    def __aiter__(self) -> Stream:
+        return self
+
+    async def __anext__(self) -> Event:
+        return await self._events.__anext__()
+
+    async def aclose(self) -> None:
+        """Close the connection; the turn does not exist then."""
+        await self._events.aclose()
+
+    async def __aenter__(self) -> Stream:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+async def turn(
+    environment: Environment, input: Input, config: Config, connect: Connect, arguments: dict[str, Any]
+) -> Output:
+    """A turn over a given way of connecting, not streamed by the provider."""
+    output: Output | None = None
+    running = _run(_started(environment, input, config, arguments, streaming=False), config, connect)
+    async for event in running:
+        output = event.output
+    assert output is not None  # _run ends in done or raises
+    return output
+
+
+def events(
+    environment: Environment, input: Input, config: Config, connect: Connect, arguments: dict[str, Any]
+) -> AsyncGenerator[Event, None]:
+    """A turn over a given way of connecting, event by event. Bad input raises here, not at the first event."""
+    return _run(_started(environment, input, config, arguments, streaming=True), config, connect)
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What is known of a turn under way."""
+
+    prepared: Prepared
+    settings: Settings
+    wire: Wire
+    began: float = field(default_factory=time.monotonic)
+    attempts: int = 0
+    notices: list[Notice] = field(default_factory=list[Notice])
+
+
+def _started(
+    environment: Environment, input: Input, config: Config, arguments: dict[str, Any], *, streaming: bool
+) -> _Turn:
+    settings = Settings.of(**arguments)
+    check_types(environment, input, config)
+    vendor = registry.vendor_of(config)
+    prepared = prepare(vendor, environment, input, config, settings, streaming=streaming)
+    wire = vendor.render(prepared.request)
+    notices = [*prepared.notices, *(wire.notices if _is_news(prepared) else ())]
+    return _Turn(prepared, settings, wire, notices=notices)
+
+
+def _is_news(prepared: Prepared) -> bool:
+    """Notices about the environment are given when a conversation begins and when its environment changes."""
+    turns = prepared.request.turns
+    return not turns or turns[-1].stamp.environment != prepared.stamp.environment
+
+
+async def _run(this: _Turn, config: Config, connect: Connect) -> AsyncGenerator[Event, None]:
+    connection = await connect(config)
+    async with connection.limit:
+        yield Event("start")
+        for notice in this.notices:
+            yield Event("notice", notice=notice)
+        async for item in _send(this, config, connection):
+            if isinstance(item, Reply):
+                reply = replace(item, calls=tuple(_cleaned(call, this) for call in item.calls))
+                for notice in reply.notices:
+                    yield Event("notice", notice=notice)
+                output = settle(this, reply)
+                yield Event("usage", usage=output.usage)
+                yield Event("finish", finish=output.finish)
+                yield Event("done", output=structured.fitted(output, this.settings.output))
+            elif item.type == "tool_call" and item.tool_call is not None:
+                yield replace(item, tool_call=_cleaned(item.tool_call, this))
+            else:
+                yield item
+
+
+async def _send(this: _Turn, config: Config, connection: Connection) -> AsyncGenerator[Event | Reply, None]:
+    """At most `max_attempts` HTTP requests with the identical body. The only owner of retries.
+
+    Again only where the error says so (transport, 408, 409, 429, 5xx, 529) and nothing was shown yet.
+    """
+    timeout_s = this.settings.timeout_s or config.timeout_s
+    while True:
+        this.attempts += 1
+        shown = False
+        text: list[str] = []
+        try:
+            async with connection.adapter.open(this.wire, timeout_s=timeout_s) as items:
+                async for item in items:
+                    shown = True
+                    if isinstance(item, Event) and item.type == "text_delta":
+                        text.append(item.text)
+                    yield item
+            return
+        except ServerStateLost:
+            if shown or this.wire.fallback is None or this.attempts >= config.max_attempts:
+                raise
+            this.wire = this.wire.fallback()
+            notice = Notice("chain_fallback", "the provider forgot the stored turn; the whole conversation was sent")
+            this.notices.append(notice)
+            yield Event("notice", notice=notice)
+        except APIError as error:
+            if isinstance(error, StreamInterruptedError):
+                error.partial_text = "".join(text)
+            wait = _wait(error, this.attempts)
+            if shown or not error.retryable or this.attempts >= config.max_attempts or wait is None:
+                raise
+            logger.info("attempt %d failed with %s, again in %.1f s", this.attempts, type(error).__name__, wait)
+            await anyio.sleep(wait)
+
+
+def _wait(error: APIError, attempt: int) -> float | None:
+    """Seconds before the next attempt: what the provider asked for, else 0.5 s doubling up to 8 s, with jitter."""
+    if error.retry_after_s is not None:
+        return max(error.retry_after_s, 0.0) if error.retry_after_s <= MAX_RETRY_AFTER_S else None
+    return min(0.5 * 2.0 ** (attempt - 1), 8.0) * random.uniform(0.75, 1.0)  # noqa: S311  # jitter, no secret
+
+
+def _cleaned(call: ToolCall, this: _Turn) -> ToolCall:
+    """Without the nulls that the tool's own schema rejects: strict mode made optional parameters nullable."""
+    arguments = call.arguments
+    if not arguments or "null" not in call.arguments_text:
+        return call
+    for tool in this.prepared.request.tools:
+        if tool.name == call.name:
+            return call.with_arguments(schemas.clean_arguments(tool.schema, arguments))
+    return call
+
+
+def settle(this: _Turn, reply: Reply) -> Output:
+    """The Output of a completed reply, with the new continuation where the conversation is tracked."""
+    prepared = this.prepared
+    continuation = None
+    if prepared.tracked or reply.calls or reply.finish.status == "pause":
+        added = Turn(
+            prepared.stamp, prepared.request.added, reply.native, reply.calls, reply.finish.status, reply.signed,
+            dict(reply.state), prepared.media,
+        )  # fmt: skip
+        continuation = extended(prepared.before, added)
+    messages = prepared.request.added
+    said = reply.text if reply.text.strip() else (reply.refusal or "")
+    if said.strip() or reply.calls:
+        messages = (*messages, Message("assistant", said, reply.calls))
+    return Output(
+        text=reply.text, reasoning=reply.reasoning, refusal=reply.refusal, tool_calls=reply.calls,
+        continuation=continuation, messages=messages, usage=reply.usage, finish=reply.finish,
+        metrics=Metrics(time.monotonic() - this.began, this.attempts, reply.request_id, reply.model),
+        notices=(*this.notices, *reply.notices),
+    )  # fmt: skip

@@ -1,0 +1,31 @@
+"""The only file that imports the Anthropic SDK, and only when a conversation connects."""
+
+from __future__ import annotations
+
+import os
+
+from pollux_like.config import Config
+from pollux_like.errors import ConfigurationError
+from pollux_like.sdk import SDKAdapter
+
+
+def connect(config: Config) -> SDKAdapter:
+    """A client for the config. Raises ConfigurationError for a missing package or key."""
+    try:
+        import anthropic
+    except ModuleNotFoundError:
+        raise ConfigurationError(
+            "the package anthropic is not installed", hint='Run: pip install "pollux-like[anthropic]"'
+        ) from None
+    if config.client is not None:
+        if not hasattr(config.client, "post") or not hasattr(config.client, "messages"):
+            raise ConfigurationError(
+                f"Config.client is {type(config.client).__name__}", hint="Give an anthropic.AsyncAnthropic client"
+            )
+        exact = type(config.client) is anthropic.AsyncAnthropic
+        return SDKAdapter("anthropic", anthropic, config.client, owned=False, exact=exact)
+    key = config.api_key or os.environ.get("ANTHROPIC_API_KEY")
+    if not key:
+        raise ConfigurationError("no key for anthropic is set", hint="Set ANTHROPIC_API_KEY, or give Config.api_key")
+    client = anthropic.AsyncAnthropic(api_key=key, base_url=config.base_url, max_retries=0)
+    return SDKAdapter("anthropic", anthropic, client, owned=True, exact=True)

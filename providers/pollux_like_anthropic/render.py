@@ -1,0 +1,259 @@
+"""Ours to wire: one `Request` as the JSON body of `POST /v1/messages`. Pure; imports no SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pollux_like import canonical, schemas
+from pollux_like.errors import ConfigurationError
+from pollux_like.messages import Message
+from pollux_like.output import Notice
+from pollux_like.provider import Request, Wire
+from pollux_like.sources import Source, labelled
+from pollux_like.wire_ids import wire_ids, wire_name
+
+from .blocks import begins_with_thinking, first_turn, replayed
+from .models import family
+from .parse import MessagesParser
+from .tools import tool_choice, tools_of
+
+OURS = frozenset({
+    "model", "messages", "system", "stream", "tool_choice", "max_tokens", "temperature", "top_p", "stop_sequences",
+})  # fmt: skip
+"""Body keys that this library sets; in provider_options they are refused."""
+SPECIAL = frozenset({"tools", "thinking", "output_config", "betas", "anthropic_version", "container"})
+
+
+def render(request: Request) -> Wire:
+    """The whole conversation, each assistant turn with its own blocks, signatures and order untouched."""
+    options, settings = request.options, request.settings
+    clash = OURS & options.keys()
+    if clash:
+        raise ConfigurationError(
+            f"provider_options set {min(clash)!r}, which the library sets itself", hint="Use the argument of interact()"
+        )
+    notices: list[Notice] = []
+    head: dict[str, Any] = {"model": request.model}
+    thinking, effort = _thinking(request)
+    head["max_tokens"] = _max_tokens(request, thinking)
+    if request.instructions is not None:
+        head["system"] = request.instructions
+    tools = tools_of(request, notices)
+    if tools:
+        head["tools"] = tools
+    choice = tool_choice(request)
+    if choice is not None:
+        head["tool_choice"] = choice
+    if thinking:
+        head["thinking"] = thinking
+    config = _output_config(request, effort, notices)
+    if config:
+        head["output_config"] = config
+    for name in ("temperature", "top_p"):
+        if getattr(settings, name) is not None:
+            head[name] = getattr(settings, name)
+    if thinking.get("type") in ("enabled", "adaptive") and settings.temperature not in (None, 1, 1.0):
+        raise ConfigurationError("temperature is given while the model thinks", hint="Leave it out, or use 1")
+    if settings.stop:
+        head["stop_sequences"] = list(settings.stop)
+    if request.cache == "auto":
+        head["cache_control"] = {"type": "ephemeral"}
+    container = options.get("container") or next(
+        (turn.state["container"] for turn in reversed(request.turns) if "container" in turn.state), None
+    )
+    if container is not None:
+        head["container"] = container
+    head.update({key: value for key, value in options.items() if key not in SPECIAL})
+    if request.streaming:
+        head["stream"] = True
+    _check_thinking(request, thinking)
+    headers: dict[str, str] = {}
+    if "anthropic_version" in options:
+        headers["anthropic-version"] = str(options["anthropic_version"])
+    betas = options.get("betas") or ()
+    if betas:
+        headers["anthropic-beta"] = ",".join(map(str, betas))
+    return Wire(
+        path="/v1/messages?beta=true" if betas else "/v1/messages",
+        body=canonical.splice(head, "messages", _messages(request)),
+        streaming=request.streaming,
+        parser=MessagesParser,
+        headers=headers,
+        notices=tuple(notices),
+    )
+
+
+def _thinking(request: Request) -> tuple[dict[str, Any], str | None]:
+    """The `thinking` member and the effort: from the arguments, over what provider_options say."""
+    settings = request.settings
+    thinking: dict[str, Any] = dict(request.options.get("thinking") or {})
+    effort, budget = settings.reasoning_effort, settings.reasoning_budget_tokens
+    if effort is not None and budget is not None:
+        raise ConfigurationError("both reasoning_effort and reasoning_budget_tokens are given", hint="Give only one")
+    wanted: dict[str, Any] = {}
+    if budget is not None:
+        if budget < 1024:
+            raise ConfigurationError(f"reasoning_budget_tokens is {budget}", hint="Anthropic's least is 1024")
+        wanted = {"type": "enabled", "budget_tokens": budget}
+    elif effort == "none":
+        wanted, effort = {"type": "disabled"}, None
+    elif effort is not None and family(request.model).adaptive:
+        wanted = {"type": "adaptive"}
+    clash = wanted.keys() & thinking.keys()
+    if clash:
+        raise ConfigurationError(
+            f"provider_options set thinking.{min(clash)} beside a reasoning argument", hint="Give only one of the two"
+        )
+    return {**wanted, **thinking}, effort
+
+
+def _max_tokens(request: Request, thinking: dict[str, Any]) -> int:
+    """Required by the API. Where the caller says nothing: the family's default, on top of a thinking budget."""
+    budget = thinking.get("budget_tokens") or 0
+    given = request.settings.max_tokens
+    if given is None:
+        return family(request.model).max_tokens + budget
+    if budget >= given:
+        raise ConfigurationError(
+            f"the thinking budget ({budget}) leaves nothing of max_tokens ({given})",
+            hint="Raise max_tokens above the budget",
+        )
+    return given
+
+
+def _output_config(request: Request, effort: str | None, notices: list[Notice]) -> dict[str, Any]:
+    config: dict[str, Any] = dict(request.options.get("output_config") or {})
+    wanted: dict[str, Any] = {}
+    if effort is not None:
+        wanted["effort"] = effort
+    output = request.settings.output
+    if output is not None:
+        normal = schemas.normalise(output.schema, "anthropic", strict=True, name=output.name)
+        if not normal.strict:
+            raise ConfigurationError(
+                f"output {output.name!r} does not fit Anthropic's structured output: {'; '.join(normal.losses)}",
+                hint="Close its objects and avoid recursion and free-form maps",
+            )
+        notices.extend(Notice("schema", loss) for loss in normal.losses)
+        wanted["format"] = {"type": "json_schema", "schema": normal.schema}
+    clash = wanted.keys() & config.keys()
+    if clash:
+        raise ConfigurationError(
+            f"provider_options set output_config.{min(clash)} beside an argument", hint="Give only one of the two"
+        )
+    return {**wanted, **config}
+
+
+def _check_thinking(request: Request, thinking: dict[str, Any]) -> None:
+    """One thinking mode within a tool round (extended-thinking guide, "Toggling thinking modes in conversations").
+
+    With a budget the last assistant message of an open round must begin with its signed thinking, and without thinking
+    it must hold none; only the continuation that came with the calls can satisfy either.
+    """
+    mode = thinking.get("type")
+    portable_round = next((m for m in reversed(request.added) if m.role == "assistant"), None)
+    if portable_round is not None:
+        if mode == "enabled" and portable_round.tool_calls:
+            raise ConfigurationError(
+                "the history ends in a tool round, and portable history cannot carry the signed thinking it needs",
+                hint="Return tool results with the untouched continuation, or leave reasoning_budget_tokens out",
+            )
+        return
+    if not request.turns or not request.turns[-1].calls:
+        return
+    signed = begins_with_thinking(request.turns[-1])
+    if mode == "enabled" and not signed:
+        raise ConfigurationError(
+            "the open tool round began without thinking, and a thinking budget cannot begin inside it",
+            hint="Finish the round first, then give reasoning_budget_tokens",
+        )
+    if mode in (None, "disabled") and signed and not family(request.model).always:
+        raise ConfigurationError(
+            "the open tool round began with thinking, and this turn has none",
+            hint="Give the same reasoning arguments until the round is finished",
+        )
+
+
+def _messages(request: Request) -> list[str]:
+    """The texts of the messages, each turn's rendered once and remembered."""
+    result: list[str] = []
+    now = len(request.turns)
+    start = first_turn(request.turns)
+    for index in range(start or 0, now):
+        turn = request.turns[index]
+        if start is None or index > start:
+            result.extend(_turn_added(request, index))
+        blocks = replayed(turn, from_compaction=index == start)
+        if blocks:
+            result.append(f'{{"role":"assistant","content":[{",".join(blocks)}]}}')
+    result.extend(_turn_added(request, now))
+    return result
+
+
+def _turn_added(request: Request, index: int) -> list[str]:
+    sources = request.sources if index == 0 else ()
+    media = request.media.get(index, ())
+    if index == len(request.turns):
+        return _added(request.added, sources, media)
+    turn = request.turns[index]
+    key = ("anthropic.added", tuple(source.digest for source in (*sources, *media)))
+    return turn.remember(key, lambda: _added(turn.added, sources, media))
+
+
+def _added(messages: Sequence[Message], sources: Sequence[Source], media: Sequence[Source]) -> list[str]:
+    """User text and tool results between two assistant messages are one user message, the results first."""
+    ids = wire_ids(messages)
+    last_user = max((i for i, message in enumerate(messages) if message.role == "user"), default=-1)
+    result: list[str] = []
+    open_blocks: list[dict[str, Any]] = []
+    for index, message in enumerate(messages):
+        match message.role:
+            case "user":
+                parts = [*(sources if index == 0 else ()), *(media if index == last_user else ())]
+                open_blocks.extend(map(_source, parts))
+                open_blocks.append({"type": "text", "text": message.content})
+            case "tool":
+                open_blocks.append(_result(message, ids[index][0]))
+            case "assistant":
+                result.extend(_user(open_blocks))
+                open_blocks = []
+                text = [{"type": "text", "text": message.content.rstrip()}] if message.content.strip() else []
+                calls = [
+                    {"type": "tool_use", "id": wire_id, "name": wire_name(call.name), "input": call.arguments or {}}
+                    for call, wire_id in zip(message.tool_calls, ids[index], strict=True)
+                ]
+                result.append(canonical.dumps({"role": "assistant", "content": [*text, *calls]}))
+    return [*result, *_user(open_blocks)]
+
+
+def _user(blocks: list[dict[str, Any]]) -> list[str]:
+    if not blocks:
+        return []
+    content = blocks[0]["text"] if len(blocks) == 1 and blocks[0]["type"] == "text" else blocks
+    return [canonical.dumps({"role": "user", "content": content})]
+
+
+def _result(message: Message, wire_id: str) -> dict[str, Any]:
+    """An empty result has no content member: the API refuses empty text."""
+    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": wire_id}
+    if message.content.strip():
+        block["content"] = message.content
+    if message.is_error:
+        block["is_error"] = True
+    return block
+
+
+def _source(source: Source) -> dict[str, Any]:
+    match source.kind:
+        case "text":
+            return {"type": "text", "text": labelled(source)}
+        case "image" | "pdf":
+            where: dict[str, Any] = (
+                {"type": "url", "url": source.uri}
+                if source.uri
+                else {"type": "base64", "media_type": source.mime_type, "data": source.base64}
+            )
+            kind = "image" if source.kind == "image" else "document"
+            title = {"title": source.name} if source.name and kind == "document" else {}
+            return {"type": kind, "source": where, **title}

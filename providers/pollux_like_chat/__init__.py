@@ -1,0 +1,7 @@
+"""The chat-completions dialect: render and parse for every provider that speaks it. No client, no SDK, no policy."""
+
+from .dialect import Dialect
+from .parse import ChatParser, portable
+from .render import render
+
+__all__ = ["ChatParser", "Dialect", "portable", "render"]

@@ -1,0 +1,243 @@
+"""Wire to ours: a chat completion or its stream as a `Reply`. Pure; imports no SDK.
+
+The provider's item is the assistant message, in one key order on both roads, with fields that nobody knows kept.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from pollux_like import api_errors, canonical
+from pollux_like.continuation import Turn
+from pollux_like.errors import APIError, StreamInterruptedError
+from pollux_like.messages import Message, ToolCall
+from pollux_like.output import Event, Finish, Status, Usage
+from pollux_like.provider import Portable, Reply
+from pollux_like.wire_ids import made_up
+
+from .dialect import Dialect
+
+REASONING = ("reasoning_content", "reasoning")
+"""The names under which servers send reasoning text; it goes back under the name it came with."""
+_FINISH: dict[str, Status] = {
+    "stop": "stop", "tool_calls": "tool_calls", "function_call": "tool_calls", "length": "length",
+    "content_filter": "content_filter",
+}  # fmt: skip
+_FIRST = ("role", "content", *REASONING, "refusal", "tool_calls")
+
+
+@dataclass(slots=True)
+class _Call:
+    """A tool call under way."""
+
+    id: str | None
+    name: str
+    arguments: list[str] = field(default_factory=list[str])
+
+    def complete(self) -> bool:
+        return (
+            ToolCall.from_text(id="probe", name="probe", arguments_text="".join(self.arguments) or "-").arguments
+            is not None
+        )
+
+    def wire(self) -> dict[str, Any]:
+        function = {"name": self.name, "arguments": "".join(self.arguments)}
+        return {**({"id": self.id} if self.id else {}), "type": "function", "function": function}
+
+
+def _joined(before: Any, piece: Any) -> Any:
+    """Texts and lists grow by their pieces, everything else is replaced."""
+    if isinstance(before, str) and isinstance(piece, str):
+        return before + piece
+    if isinstance(before, list) and isinstance(piece, list):
+        return [*cast("list[Any]", before), *cast("list[Any]", piece)]
+    return piece
+
+
+class ChatParser:
+    """One answer."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self._message: dict[str, Any] = {}
+        self._calls: list[_Call] = []
+        self._by_index: dict[int, int] = {}
+        self._rest: dict[str, Any] = {}
+        self._finish: str | None = None
+        self._done = False
+
+    def feed(self, data: str) -> list[Event]:
+        """One event of the stream."""
+        if self._done or data.strip() == "[DONE]":
+            self._done = True
+            return []
+        chunk = api_errors.decoded(self._dialect.provider, data)
+        if chunk.get("error"):
+            raise api_errors.api_error(self._dialect.provider, chunk, status=200, headers={}, secret=None)
+        for key in ("model", "usage"):
+            if chunk.get(key):
+                self._rest[key] = chunk[key]
+        events: list[Event] = []
+        for choice in api_errors.objects(chunk, "choices")[:1]:
+            events.extend(self._delta(api_errors.member(choice, "delta")))
+            if choice.get("finish_reason"):
+                events.extend(self._finished(str(choice["finish_reason"])))
+        return events
+
+    def _delta(self, delta: dict[str, Any]) -> list[Event]:
+        events: list[Event] = []
+        for key, piece in delta.items():
+            if key == "tool_calls":
+                events.extend(self._fragment(fragment) for fragment in api_errors.objects(delta, key))
+            elif piece is not None and key != "role":
+                self._message[key] = _joined(self._message.get(key), piece)
+                if piece and key == "content":
+                    events.append(Event("text_delta", text=piece))
+                elif piece and key in REASONING:
+                    events.append(Event("reasoning_delta", text=piece))
+        return events
+
+    def _fragment(self, fragment: dict[str, Any]) -> Event:
+        """By id, then by index. Servers send every call under index 0, no index, or no id after the first piece."""
+        function = api_errors.member(fragment, "function")
+        position = self._position(fragment.get("id"), fragment.get("index"), function.get("name"))
+        call = self._calls[position]
+        piece = function.get("arguments") or ""
+        call.arguments.append(piece if isinstance(piece, str) else canonical.dumps(piece))
+        return Event("tool_call_delta", text=call.arguments[-1], index=position)
+
+    def _position(self, call_id: str | None, index: int | None, name: str | None) -> int:
+        if call_id:
+            for position, call in enumerate(self._calls):
+                if call.id == call_id:
+                    return position
+            return self._new(call_id, index, name)
+        known = self._by_index.get(index) if index is not None else None
+        if known is not None and not (name and self._calls[known].complete()):
+            return known
+        if name:
+            return self._new(None, index, name)
+        still_open = [position for position, call in enumerate(self._calls) if not call.complete()]
+        if len(still_open) == 1:
+            return still_open[0]
+        raise APIError(
+            f"{self._dialect.provider} streamed a piece of a tool call that belongs to no call",
+            hint="Try again, or use interact() instead of stream()",
+        )
+
+    def _new(self, call_id: str | None, index: int | None, name: str | None) -> int:
+        self._calls.append(_Call(call_id, name or "unnamed"))
+        if index is not None:
+            self._by_index[index] = len(self._calls) - 1
+        return len(self._calls) - 1
+
+    def _finished(self, reason: str) -> list[Event]:
+        first = self._finish is None
+        self._finish = reason
+        if not first:
+            return []
+        calls = _tool_calls([call.wire() for call in self._calls])
+        return [Event("tool_call", tool_call=call, index=index) for index, call in enumerate(calls)]
+
+    def end(self) -> Reply:
+        """The stream is over."""
+        if self._finish is None or (self._dialect.done and not self._done):
+            raise StreamInterruptedError(
+                f"the stream of {self._dialect.provider} ended without its terminal event",
+                hint="Try again from the same continuation",
+                retryable=True,
+            )
+        message = dict(self._message)
+        if self._calls:
+            message["tool_calls"] = [call.wire() for call in self._calls]
+        return self._reply(message, self._finish, self._rest)
+
+    def whole(self, body: str) -> Reply:
+        """A body that was not streamed."""
+        completion = api_errors.decoded(self._dialect.provider, body)
+        choices = api_errors.objects(completion, "choices")
+        if completion.get("error") or not choices or not choices[0].get("finish_reason"):
+            raise api_errors.api_error(self._dialect.provider, body, status=200, headers={}, secret=None)
+        return self._reply(api_errors.member(choices[0], "message"), choices[0]["finish_reason"], completion)
+
+    def _reply(self, message: dict[str, Any], reason: str, rest: dict[str, Any]) -> Reply:
+        native = _ordered(message)
+        text = canonical.repair_text(content_text(message.get("content")))
+        refusal = message.get("refusal") or None
+        calls = _tool_calls(api_errors.objects(message, "tool_calls"))
+        status = _FINISH.get(reason, "other")
+        if status in ("stop", "tool_calls"):
+            status = "tool_calls" if calls else ("refusal" if refusal else "stop")
+        return Reply(
+            native=(native,),
+            finish=Finish(status, reason),
+            text=text,
+            reasoning=canonical.repair_text(next((str(message[key]) for key in REASONING if message.get(key)), "")),
+            refusal=None if refusal is None else canonical.repair_text(str(refusal)),
+            calls=calls,
+            usage=_usage(api_errors.member(rest, "usage")),
+            model=rest.get("model"),
+        )
+
+
+def content_text(content: Any) -> str:
+    """Text content, or the text parts of a list joined."""
+    if isinstance(content, list):
+        parts = cast("list[dict[str, Any]]", content)
+        return "".join(str(part.get("text", "")) for part in parts if part.get("type") in ("text", "output_text"))
+    return content if isinstance(content, str) else ""
+
+
+def _ordered(message: dict[str, Any]) -> str:
+    """The message as it is kept: one key order, absent and null the same, the position markers of chunks gone."""
+    kept: dict[str, Any] = {"role": "assistant", "content": message.get("content") or None}
+    for key in (*_FIRST[2:], *(key for key in message if key not in _FIRST)):
+        if message.get(key) is not None:
+            kept[key] = message[key]
+    if kept.get("tool_calls"):
+        calls = cast("list[dict[str, Any]]", kept["tool_calls"])
+        kept["tool_calls"] = [{key: value for key, value in call.items() if key != "index"} for call in calls]
+    else:
+        kept.pop("tool_calls", None)
+    return json.dumps(kept, separators=(",", ":"), allow_nan=False)  # ASCII: a lone surrogate stays an escape
+
+
+def _tool_calls(calls: list[dict[str, Any]]) -> tuple[ToolCall, ...]:
+    """With an id each: the server's own, or one made up where it gave none or gave it twice."""
+    found: list[ToolCall] = []
+    seed = json.dumps(calls)
+    seen: set[str] = set()
+    for position, call in enumerate(calls):
+        function = api_errors.member(call, "function")
+        arguments = function.get("arguments") or ""
+        call_id = call.get("id")
+        if not call_id or call_id in seen:
+            call_id = made_up(position, seed)
+        seen.add(call_id)
+        text = arguments if isinstance(arguments, str) else canonical.dumps(arguments)
+        found.append(ToolCall(call_id, function.get("name") or "unnamed", canonical.repair_text(text)))
+    return tuple(found)
+
+
+def _usage(usage: dict[str, Any]) -> Usage:
+    into, out = api_errors.member(usage, "prompt_tokens_details"), api_errors.member(usage, "completion_tokens_details")
+    return Usage.of(
+        input=usage.get("prompt_tokens") or 0,
+        output=usage.get("completion_tokens") or 0,
+        cached=into.get("cached_tokens") or 0,
+        cache_write=into.get("cache_write_tokens") or 0,
+        reasoning=out.get("reasoning_tokens") or 0,
+    )
+
+
+def portable(turn: Turn) -> Portable:
+    """What portable history can hold of a turn's message; everything else is a named loss."""
+    message = cast("dict[str, Any]", json.loads(turn.native[0])) if turn.native else {}
+    content = canonical.repair_text(content_text(message.get("content")) or str(message.get("refusal") or ""))
+    known = ("role", "content", "refusal", "tool_calls")
+    losses = tuple(f"the member {key} of the message" for key in message if key not in known)
+    if not content.strip() and not turn.calls:
+        return Portable(None, losses)
+    return Portable(Message("assistant", content, turn.calls), losses)

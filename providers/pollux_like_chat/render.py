@@ -1,0 +1,205 @@
+"""Ours to wire: one `Request` as the JSON body of a chat completion. Pure; imports no SDK."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, cast
+
+from pollux_like import api_errors, canonical, schemas
+from pollux_like.continuation import Turn
+from pollux_like.errors import ConfigurationError
+from pollux_like.messages import Message
+from pollux_like.output import Notice
+from pollux_like.provider import Request, Wire
+from pollux_like.sources import Source, labelled
+from pollux_like.tools import ToolDeclaration
+from pollux_like.wire_ids import LEGAL_SHORT, spoken_result, wire_ids, wire_name
+
+from .dialect import Dialect
+from .parse import REASONING, ChatParser
+
+OURS = frozenset({
+    "model", "messages", "stream", "tool_choice", "parallel_tool_calls", "max_tokens", "max_completion_tokens",
+    "temperature", "top_p", "seed", "stop", "response_format", "reasoning_effort", "stream_options",
+})  # fmt: skip
+"""Body keys that this library sets; in provider_options they are refused."""
+
+
+def render(request: Request, dialect: Dialect) -> Wire:
+    """The whole conversation as chat messages, the assistant's as they came."""
+    clash = OURS & request.options.keys()
+    if clash:
+        raise ConfigurationError(
+            f"provider_options set {min(clash)!r}, which the library sets itself", hint="Use the argument of interact()"
+        )
+    notices: list[Notice] = []
+    head: dict[str, Any] = {"model": request.model}
+    hosted: list[dict[str, Any]] = list(request.options.get("tools") or ())
+    tools = [*_tools(request.tools, dialect, notices), *hosted]
+    if tools:
+        head["tools"] = tools
+    head.update(_settings(request, dialect, notices))
+    special = dialect.special | {"tools"}
+    head.update({key: value for key, value in request.options.items() if key not in special})
+    if request.streaming:
+        head["stream"] = True
+        if dialect.stream_usage:
+            head["stream_options"] = {"include_usage": True}
+    return Wire(
+        path=dialect.path,
+        body=canonical.splice(head, "messages", _messages(request, dialect)),
+        streaming=request.streaming,
+        parser=lambda: ChatParser(dialect),
+        notices=tuple(notices),
+    )
+
+
+def _tools(tools: Sequence[ToolDeclaration], dialect: Dialect, notices: list[Notice]) -> list[dict[str, Any]]:
+    result: list[dict[str, Any]] = []
+    for tool in tools:
+        strict = tool.strict and dialect.strict_tools
+        normal = schemas.normalise(
+            tool.schema, "openai" if dialect.strict_tools else "plain", strict=strict, name=tool.name
+        )
+        notices.extend(Notice("schema", loss) for loss in normal.losses)
+        function: dict[str, Any] = {"name": tool.name, "description": tool.description, "parameters": normal.schema}
+        if dialect.strict_tools:
+            function["strict"] = normal.strict
+        result.append({"type": "function", "function": function})
+    return result
+
+
+def _settings(request: Request, dialect: Dialect, notices: list[Notice]) -> dict[str, Any]:
+    settings = request.settings
+    body: dict[str, Any] = {}
+    if settings.tool_choice is not None:
+        name = settings.tool_choice.name
+        body["tool_choice"] = (
+            settings.tool_choice.mode if name is None else {"type": "function", "function": {"name": name}}
+        )
+    if settings.output is not None:
+        normal = schemas.normalise(settings.output.schema, "openai", strict=True, name=settings.output.name)
+        notices.extend(Notice("schema", loss) for loss in normal.losses)
+        form = {"name": settings.output.name, "schema": normal.schema, "strict": normal.strict}
+        body["response_format"] = {"type": "json_schema", "json_schema": form}
+    for ours, theirs in (
+        ("parallel_tool_calls", "parallel_tool_calls"),
+        ("max_tokens", dialect.max_tokens),
+        ("temperature", "temperature"),
+        ("top_p", "top_p"),
+        ("seed", "seed"),
+        ("reasoning_effort", "reasoning_effort"),
+    ):
+        value = getattr(settings, ours)
+        if value is not None:
+            body[theirs] = value
+    if settings.stop:
+        body["stop"] = list(settings.stop)
+    return body
+
+
+def _messages(request: Request, dialect: Dialect) -> list[str]:
+    """The texts of the messages, each turn's rendered once and remembered."""
+    result: list[str] = []
+    if request.instructions is not None:
+        result.append(canonical.dumps({"role": dialect.system_role, "content": request.instructions}))
+    for index, turn in enumerate(request.turns):
+        result.extend(_turn_added(request, index))
+        result.extend(_remembered(turn, dialect))
+    return [*result, *_turn_added(request, len(request.turns))]
+
+
+def _remembered(turn: Turn, dialect: Dialect) -> list[str]:
+    return turn.remember(("chat", dialect), lambda: _replayed(turn, dialect))
+
+
+def _replayed(turn: Turn, dialect: Dialect) -> list[str]:
+    """The assistant's message as it came, but for what servers return and then refuse.
+
+    Null members, `annotations`, reasoning where the dialect does not want it back, and broken arguments (as `{}`).
+    Calls without an id of their own carry the one that the caller saw.
+    """
+    result: list[str] = []
+    for text in turn.native:
+        message = cast("dict[str, Any]", json.loads(text))
+        back = dialect.reasoning == "always" or (dialect.reasoning == "tool_turns" and bool(turn.calls))
+        kept = {
+            key: value
+            for key, value in message.items()
+            if key not in ("annotations", "function_call", "audio") and (back or key not in REASONING)
+        }
+        calls = api_errors.objects(kept, "tool_calls")
+        if calls:
+            kept["tool_calls"] = [
+                {
+                    **call,
+                    "id": seen.id,
+                    "function": {**call["function"], "arguments": _arguments(seen.arguments_text, seen.arguments)},
+                }
+                for call, seen in zip(calls, turn.calls, strict=True)
+            ]
+        if calls or kept.get("content") or kept.get("refusal"):
+            result.append(json.dumps(kept, separators=(",", ":")))
+    return result
+
+
+def _arguments(text: str, arguments: dict[str, Any] | None) -> str:
+    return text if arguments is not None and text.strip() else "{}"
+
+
+def _turn_added(request: Request, index: int) -> list[str]:
+    sources = request.sources if index == 0 else ()
+    media = request.media.get(index, ())
+    if index == len(request.turns):
+        return _added(request.added, sources, media)
+    turn = request.turns[index]
+    key = ("chat.added", tuple(source.digest for source in (*sources, *media)))
+    return turn.remember(key, lambda: _added(turn.added, sources, media))
+
+
+def _added(messages: Sequence[Message], sources: Sequence[Source], media: Sequence[Source]) -> list[str]:
+    ids = wire_ids(messages, LEGAL_SHORT)
+    last_user = max((i for i, message in enumerate(messages) if message.role == "user"), default=-1)
+    result: list[str] = []
+    for index, message in enumerate(messages):
+        wire: dict[str, Any]
+        match message.role:
+            case "user":
+                parts = [*(sources if index == 0 else ()), *(media if index == last_user else ())]
+                wire = {"role": "user", "content": _content(message.content, parts)}
+            case "assistant":
+                wire = {"role": "assistant", "content": message.content if message.content.strip() else None}
+                if message.tool_calls:
+                    wire["tool_calls"] = [
+                        {"id": wire_id, "type": "function", "function": {
+                            "name": wire_name(call.name), "arguments": _arguments(call.arguments_text, call.arguments)}}
+                        for call, wire_id in zip(message.tool_calls, ids[index], strict=True)
+                    ]  # fmt: skip
+            case "tool":
+                wire = {"role": "tool", "tool_call_id": ids[index][0], "content": spoken_result(message)}
+        result.append(canonical.dumps(wire))
+    return result
+
+
+def _content(text: str, sources: Sequence[Source]) -> str | list[dict[str, Any]]:
+    if not sources:
+        return text
+    if all(source.kind == "text" for source in sources):  # plain text is what every server takes
+        return "\n\n".join([*map(labelled, sources), text])
+    parts: list[dict[str, Any]] = []
+    for source in sources:
+        url = source.uri or f"data:{source.mime_type};base64,{source.base64}"
+        match source.kind:
+            case "text":
+                parts.append({"type": "text", "text": labelled(source)})
+            case "image":
+                parts.append({"type": "image_url", "image_url": {"url": url}})
+            case "pdf":
+                if source.uri:
+                    raise ConfigurationError(
+                        "chat completions take no PDF by URI", hint="Fetch it, then use from_bytes"
+                    )
+                file = {"filename": source.name or "document.pdf", "file_data": url}
+                parts.append({"type": "file", "file": file})
+    return [*parts, {"type": "text", "text": text}]
