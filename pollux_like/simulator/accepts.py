@@ -9,7 +9,8 @@ def _words(text: str) -> frozenset[str]:
 
 MESSAGES = _words(
     "cache_control container diagnostics inference_geo max_tokens messages metadata model output_config service_tier"
-    " speed stop_sequences stream system thinking tool_choice tools user_profile_id workspace_id temperature top_p top_k"
+    " speed stop_sequences stream system thinking tool_choice tools user_profile_id workspace_id temperature top_p"
+    " top_k"
 )
 MESSAGES_BETA = MESSAGES | _words(
     "billing_policy compaction context_management fallback_credit_token fallbacks mcp_servers thread"
@@ -49,8 +50,8 @@ MESSAGES_BLOCKS: dict[str, frozenset[str]] = {
 RESPONSES = _words(
     "access_programs background background_options context_management conversation image include input instructions"
     " max_output_tokens max_tool_calls metadata model moderation parallel_tool_calls previous_response_id prompt"
-    " prompt_cache_key prompt_cache_options prompt_cache_retention reasoning safety_identifier service_tier store stream"
-    " stream_options temperature text tool_choice tools top_logprobs top_p truncation user"
+    " prompt_cache_key prompt_cache_options prompt_cache_retention reasoning safety_identifier service_tier store"
+    " stream stream_options temperature text tool_choice tools top_logprobs top_p truncation user"
 )
 RESPONSES_ITEMS: dict[str, frozenset[str]] = {
     "message": _words("content id phase role status type"),
@@ -69,9 +70,7 @@ RESPONSES_OTHER_ITEMS = _words(
     " local_shell_call_output shell_call shell_call_output apply_patch_call apply_patch_call_output mcp_list_tools"
     " mcp_approval_request mcp_approval_response mcp_call program program_output"
 )
-RESPONSES_FUNCTION = _words(
-    "allowed_callers async defer_loading description name output_schema parameters strict type"
-)
+RESPONSES_FUNCTION = _words("allowed_callers async defer_loading description name output_schema parameters strict type")
 ITEM_IDS = {
     "message": "msg",
     "function_call": "fc",

@@ -18,6 +18,7 @@ from pollux_like.simulator.responses import openai_error
 from pollux_like.simulator.responses_items import bad
 from pollux_like.simulator.responses_rules import check_function, check_key, check_name, check_sampling, check_window
 from pollux_like.simulator.schemas import openai_strict
+from pollux_like.simulator.shapes import as_array, as_object, as_objects, is_object
 from pollux_like.simulator.wire import Draft, Exchange, Fault, Refusal, argument_pieces, count, event, pieces, text_of
 from pollux_like.testing.script import Answer, Call, Refuse, Say, Think
 
@@ -35,8 +36,8 @@ _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 class Chat:
     """The dialect; see `wire.Dialect` for the meaning of each method."""
 
-    name = "chat"
-    paths = ("/v1/chat/completions",)
+    name: str = "chat"
+    paths: tuple[str, ...] = ("/v1/chat/completions",)
 
     def __init__(self, ledger: Ledger, options: Options) -> None:
         self.ledger = ledger
@@ -101,7 +102,7 @@ class Chat:
             "service_tier": "default",
             "system_fingerprint": f"fp_{self.ledger.hex(10)}",
         }
-        options = exchange.body.get("stream_options") or {}
+        options = as_object(exchange.body.get("stream_options"))
         return Draft(body, with_usage=options.get("include_usage") is True)
 
     def _call(self, part: Call) -> dict[str, Any]:
@@ -116,11 +117,11 @@ class Chat:
         head = {key: body[key] for key in ("id", "created", "model", "service_tier", "system_fingerprint")}
         head = {"id": head.pop("id"), "object": "chat.completion.chunk", **head}
         usage: dict[str, Any] = {"usage": None} if draft.with_usage else {}
-        events = []
+        events: list[str] = []
         for delta in _deltas(choice["message"]):
             part = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": None}
             events.append(event({**head, "choices": [part], **usage}))
-        last = {"index": 0, "delta": {}, "logprobs": None, "finish_reason": choice["finish_reason"]}
+        last: dict[str, Any] = {"index": 0, "delta": {}, "logprobs": None, "finish_reason": choice["finish_reason"]}
         events.append(event({**head, "choices": [last], **usage}))
         if draft.with_usage:
             events.append(event({**head, "choices": [], "usage": body["usage"]}))
@@ -149,7 +150,8 @@ def _parameters(exchange: Exchange) -> Fault | None:
             return bad(f"Unrecognized request argument supplied: {name}")
     if gates.reasons and body.get("max_tokens") is not None:
         return bad(
-            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+            "Unsupported parameter: 'max_tokens' is not supported with this model. "
+            "Use 'max_completion_tokens' instead.",
             "max_tokens",
             "unsupported_parameter",
         )
@@ -164,23 +166,23 @@ def _parameters(exchange: Exchange) -> Fault | None:
 
 def _tools(body: dict[str, Any]) -> Fault | None:
     seen: set[str] = set()
-    tools = body.get("tools") or []
+    tools = as_objects(body.get("tools"))
     for n, tool in enumerate(tools):
         if tool.get("type") != "function":
             continue
-        function, path = tool.get("function") or {}, f"tools[{n}].function"
+        function, path = as_object(tool.get("function")), f"tools[{n}].function"
         fault = check_name(function.get("name"), f"{path}.name", seen) or check_function(function, f"{path}.parameters")
         if fault is not None:
             return fault
     choice = body.get("tool_choice")
     if choice is not None and not tools:
         return bad("'tool_choice' is only allowed when 'tools' are specified.", "tool_choice")
-    if isinstance(choice, dict) and choice.get("type") == "function":
-        name = (choice.get("function") or {}).get("name")
+    if is_object(choice) and choice.get("type") == "function":
+        name = as_object(choice.get("function")).get("name")
         if name not in seen:
             return bad(f"Invalid value for 'tool_choice': '{name}' is not one of the tools.", "tool_choice")
-    fmt = body.get("response_format") or {}
-    schema = fmt.get("json_schema") or {}
+    fmt = as_object(body.get("response_format"))
+    schema = as_object(fmt.get("json_schema"))
     if fmt.get("type") == "json_schema" and schema.get("strict") is True:
         wrong = openai_strict(schema.get("schema"))
         if wrong is not None:
@@ -193,11 +195,13 @@ def _messages(messages: list[Any]) -> Fault | None:
     pending: list[str] = []
     asked: set[str] = set()
     for n, message in enumerate(messages):
-        role = message.get("role") if isinstance(message, dict) else None
+        role = message.get("role") if is_object(message) else None
         param = f"messages.[{n}].role"
         if role not in _ROLES:
             names = ", ".join(f"'{name}'" for name in _ROLES)
-            return bad(f"Invalid value: '{role}'. Supported values are: {names}.", f"messages[{n}].role", "invalid_value")
+            return bad(
+                f"Invalid value: '{role}'. Supported values are: {names}.", f"messages[{n}].role", "invalid_value"
+            )
         if role == "tool":
             made = message.get("tool_call_id")
             if made not in asked:
@@ -212,7 +216,7 @@ def _messages(messages: list[Any]) -> Fault | None:
             fault = _assistant(n, message)
             if fault is not None:
                 return fault
-            pending = [call["id"] for call in message.get("tool_calls") or []]
+            pending = [call["id"] for call in as_array(message.get("tool_calls"))]
             asked = set(pending)
         elif message.get("content") is None:
             text = "Invalid value for 'content': expected a string, got null."
@@ -222,8 +226,8 @@ def _messages(messages: list[Any]) -> Fault | None:
 
 def _unanswered(pending: list[str], param: str) -> Fault:
     return bad(
-        "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The "
-        f"following tool_call_ids did not have response messages: {', '.join(pending)}",
+        "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. "
+        f"The following tool_call_ids did not have response messages: {', '.join(pending)}",
         param,
     )
 
@@ -231,13 +235,16 @@ def _unanswered(pending: list[str], param: str) -> Fault:
 def _assistant(n: int, message: dict[str, Any]) -> Fault | None:
     calls = message.get("tool_calls")
     if calls is not None and not calls:
-        text = f"Invalid 'messages[{n}].tool_calls': empty array. Expected an array with minimum length 1, but got an empty array instead."
+        text = (
+            f"Invalid 'messages[{n}].tool_calls': empty array. Expected an array with minimum length 1, but got an "
+            "empty array instead."
+        )
         return bad(text, f"messages[{n}].tool_calls", "empty_array")
     for m, call in enumerate(calls or []):
         path = f"messages[{n}].tool_calls[{m}]"
         if not isinstance(call.get("id"), str):
             return bad(f"Missing required parameter: '{path}.id'.", f"{path}.id", "missing_required_parameter")
-        if not isinstance((call.get("function") or {}).get("arguments"), str):
+        if not isinstance(as_object(call.get("function")).get("arguments"), str):
             text = f"Invalid type for '{path}.function.arguments': expected a string, but got an object instead."
             return bad(text, f"{path}.function.arguments", "invalid_type")
     if not calls and message.get("content") is None and message.get("refusal") is None:

@@ -10,8 +10,8 @@ import base64
 import binascii
 import hashlib
 import hmac
-import itertools
 import json
+import random
 import re
 import secrets
 from dataclasses import dataclass, field
@@ -57,27 +57,43 @@ class Ledger:
     """Everything one simulator remembers. Used from the server's thread only."""
 
     key: bytes = field(default_factory=lambda: secrets.token_bytes(32))
-    responses: dict[str, Stored] = field(default_factory=dict)
-    items: dict[str, IssuedItem] = field(default_factory=dict)
-    bare_calls: set[str] = field(default_factory=set)
-    adopted: dict[str, dict[str, Any]] = field(default_factory=dict)
-    _count: itertools.count[int] = field(default_factory=itertools.count)
+    seed: int | None = None
+    responses: dict[str, Stored] = field(default_factory=dict[str, Stored])
+    items: dict[str, IssuedItem] = field(default_factory=dict[str, IssuedItem])
+    bare_calls: set[str] = field(default_factory=set[str])
+    adopted: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    answers: int = field(default=0, init=False)
+    _source: random.Random | None = field(default=None, init=False, repr=False)
 
-    def _random(self, size: int) -> bytes:
-        return hashlib.shake_256(self.key + b"n%d" % next(self._count)).digest(size)
+    def __post_init__(self) -> None:
+        self.begin()
+
+    def forget(self) -> None:
+        """Everything issued so far becomes unknown, and a seed starts again."""
+        for memory in (self.responses, self.items, self.bare_calls, self.adopted):
+            memory.clear()
+        self.answers = 0
+
+    def begin(self) -> None:
+        """Start an answer. With a seed the ids of the n-th answer are always the same, streamed or not."""
+        self.answers += 1
+        self._source = None if self.seed is None else random.Random(f"{self.seed}:{self.answers}")  # noqa: S311
+
+    def _bytes(self, length: int) -> bytes:
+        return secrets.token_bytes(length) if self._source is None else self._source.randbytes(length)
 
     def hex(self, length: int) -> str:
         """Fresh lower-case hexadecimal digits."""
-        return self._random((length + 1) // 2).hex()[:length]
+        return self._bytes((length + 1) // 2).hex()[:length]
 
     def letters(self, length: int) -> str:
         """Fresh letters and digits, as in base 58."""
-        return "".join(_ALPHABET[byte % len(_ALPHABET)] for byte in self._random(length))
+        return "".join(_ALPHABET[byte % len(_ALPHABET)] for byte in self._bytes(length))
 
     def seal(self, claims: dict[str, Any], *, pad: int = 0) -> bytes:
-        """An opaque blob of the claims, different each time; `pad` more bytes make its length realistic."""
-        nonce = self._random(12)
+        """An opaque blob of the claims, different each time unless seeded; `pad` more bytes make it realistic."""
         text = json.dumps(claims, separators=(",", ":")).encode() + b" " * pad
+        nonce = secrets.token_bytes(12) if self.seed is None else hmac.digest(self.key, text, "sha256")[:12]
         body = bytes(a ^ b for a, b in zip(text, hashlib.shake_256(self.key + nonce).digest(len(text)), strict=True))
         tag = hmac.digest(self.key, nonce + body, "sha256")[:16]
         return nonce + body + tag

@@ -26,7 +26,7 @@ from pollux_like.simulator.wire import (
     pieces,
     text_of,
 )
-from pollux_like.testing.script import Answer, Call, Compaction, Part, Redacted, Refuse, Say, ServerTool, Think
+from pollux_like.testing.script import Answer, Call, Part, Redacted, Refuse, Say, ServerTool, Think
 
 _STOPS = {
     "stop": "end_turn",
@@ -56,8 +56,8 @@ _ERRORS = {
 class Messages:
     """The dialect; see `wire.Dialect` for the meaning of each method."""
 
-    name = "anthropic"
-    paths = ("/v1/messages",)
+    name: str = "anthropic"
+    paths: tuple[str, ...] = ("/v1/messages",)
 
     def __init__(self, ledger: Ledger, options: Options) -> None:
         self.ledger = ledger
@@ -137,7 +137,7 @@ class Messages:
         elif isinstance(part, Redacted):
             yield {"type": "redacted_thinking", "data": chain.sign(["redacted", ""])}
         elif isinstance(part, Call):
-            given = parsed(part.arguments) if part.arguments else {}
+            given: Any = parsed(part.arguments) if part.arguments else {}
             yield {
                 "type": "tool_use",
                 "id": part.id or f"toolu_01{ledger.letters(22)}",
@@ -219,7 +219,6 @@ def _opened(block: dict[str, Any], raw: str | None) -> tuple[dict[str, Any], lis
         shown = [] if text in ("", "{}") else argument_pieces(text)
         return {**block, "input": {}}, [{"type": "input_json_delta", "partial_json": piece} for piece in ("", *shown)]
     if kind == "compaction":
-        slow = {key: block[key] for key in ("content", "encrypted_content") if key in block}
+        slow: dict[str, Any] = {key: block[key] for key in ("content", "encrypted_content") if key in block}
         return {**block, **dict.fromkeys(slow)}, [{"type": "compaction_delta", **slow}]
     return block, []
-

@@ -11,9 +11,10 @@ from typing import Any
 
 from pollux_like.simulator.accepts import MESSAGES_BLOCKS
 from pollux_like.simulator.ledger import Ledger, digest
-from pollux_like.simulator.messages_thinking import PREFIX, SIGNED, blocks, check_signed
+from pollux_like.simulator.messages_thinking import PREFIX, SIGNED, blocks, check_signed, on_beta
 from pollux_like.simulator.models import Claude
 from pollux_like.simulator.options import Options
+from pollux_like.simulator.shapes import is_array, is_object
 from pollux_like.simulator.wire import Exchange, Fault
 
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
@@ -29,7 +30,7 @@ class Turn:
 
     role: str
     first: int
-    blocks: list[tuple[int, int, dict[str, Any]]] = field(default_factory=list)
+    blocks: list[tuple[int, int, dict[str, Any]]] = field(default_factory=list[tuple[int, int, dict[str, Any]]])
 
     def of(self, *types: str) -> list[tuple[int, int, dict[str, Any]]]:
         return [entry for entry in self.blocks if entry[2].get("type") in types]
@@ -42,11 +43,14 @@ def check_history(ledger: Ledger, options: Options, exchange: Exchange, gates: C
         return Fault(400, "messages: at least one message is required")
     modern = exchange.headers.get("anthropic-version") == "2026-10-21"
     for n, message in enumerate(messages):
-        bad = _shape(n, message, gates, last=n == len(messages) - 1, modern=modern)
+        bad = _shape(n, message, last=n == len(messages) - 1, modern=modern)
+        if bad is None and message["role"] == "system" and gates.system_role != "yes":
+            beta = gates.system_role == "beta" and on_beta(exchange)
+            bad = None if beta else Fault(400, "role 'system' is not supported on this model")
         if bad is not None:
             return bad
     turns = _turns(messages)
-    bad = _order(turns, gates) or _pairing(turns) or _thinking_places(ledger, exchange, turns, gates)
+    bad = _pairing(turns) or _order(turns, gates) or _thinking_places(ledger, exchange, turns, gates)
     if bad is None and options.tools_required and not exchange.body.get("tools"):
         bad = _needs_tools(turns)
     return bad or _compactions(ledger, turns) or check_signed(ledger, options, exchange, _open_from(turns))
@@ -61,20 +65,19 @@ def _turns(messages: list[dict[str, Any]]) -> list[Turn]:
     return turns
 
 
-def _shape(n: int, message: dict[str, Any], gates: Claude, *, last: bool, modern: bool) -> Fault | None:
+def _shape(n: int, message: dict[str, Any], *, last: bool, modern: bool) -> Fault | None:
     role, content = message.get("role"), message.get("content")
     for key in message:
         if key not in ("role", "content"):
             return Fault(400, f"messages.{n}.{key}: {_EXTRA}")
     if role not in ("user", "assistant", "system"):
         return Fault(400, f"messages.{n}.role: Input should be 'user', 'assistant' or 'system'")
-    if role == "system" and not gates.system_role:
-        return Fault(400, "role 'system' is not supported on this model")
     if not isinstance(content, (str, list)):
         return Fault(400, f"messages.{n}.content: Field required")
     if not content and not (last and role == "assistant"):
         return Fault(
-            400, f"messages.{n}: all messages must have non-empty content except for the optional final assistant message"
+            400,
+            f"messages.{n}: all messages must have non-empty content except for the optional final assistant message",
         )
     for m, block in enumerate(blocks(content) if content else []):
         bad = _block(f"messages.{n}.content.{m}", block, role, modern=modern)
@@ -84,7 +87,7 @@ def _shape(n: int, message: dict[str, Any], gates: Claude, *, last: bool, modern
 
 
 def _block(path: str, block: Any, role: str, *, modern: bool) -> Fault | None:
-    kind = block.get("type") if isinstance(block, dict) else None
+    kind = block.get("type") if is_object(block) else None
     known = MESSAGES_BLOCKS.get(str(kind))
     if known is None:
         tags = ", ".join(f"'{tag}'" for tag in sorted(MESSAGES_BLOCKS))
@@ -113,7 +116,7 @@ def _block(path: str, block: Any, role: str, *, modern: bool) -> Fault | None:
         if not isinstance(block.get("tool_use_id"), str):
             return Fault(400, f"{path}.tool_result.tool_use_id: Field required")
         inner = block.get("content")
-        texts = [part for part in inner if part.get("type") == "text"] if isinstance(inner, list) else []
+        texts = [part for part in inner if part.get("type") == "text"] if is_array(inner) else []
         return next((bad for bad in map(_text, texts) if bad is not None), None)
     return None
 
@@ -134,7 +137,7 @@ def _tool_use(path: str, block: dict[str, Any]) -> Fault | None:
         return Fault(400, f"{path}.tool_use.name: Field required")
     if "input" not in block:
         return Fault(400, f"{path}.tool_use.input: Field required")
-    if not isinstance(block["input"], dict):
+    if not is_object(block["input"]):
         return Fault(400, f"{path}.tool_use.input: Input should be a valid dictionary")
     return None
 
@@ -162,14 +165,17 @@ def _pairing(turns: list[Turn]) -> Fault | None:
     for at, turn in enumerate(turns):
         served.update(entry[2]["id"] for entry in turn.of("server_tool_use", "mcp_tool_use"))
         before = turns[at - 1] if at else None
-        asked = {b["id"] for _, _, b in before.of("tool_use")} if before and before.role == "assistant" else set()
-        bad = _uses(turn, turns[at + 1] if at + 1 < len(turns) else None) or _results(turn, asked, served)
+        asked: set[str] = set()
+        if before is not None and before.role == "assistant":
+            asked = {b["id"] for _, _, b in before.of("tool_use")}
+        shift = 1 if turns[0].role == "assistant" else 0  # the API counts as if a user message stood first
+        bad = _uses(turn, turns[at + 1] if at + 1 < len(turns) else None, shift) or _results(turn, asked, served)
         if bad is not None:
             return bad
     return None
 
 
-def _uses(turn: Turn, after: Turn | None) -> Fault | None:
+def _uses(turn: Turn, after: Turn | None, shift: int) -> Fault | None:
     uses = turn.of("tool_use")
     ids = [block["id"] for _, _, block in uses]
     if len(set(ids)) != len(ids):
@@ -187,7 +193,7 @@ def _uses(turn: Turn, after: Turn | None) -> Fault | None:
     names = ", ".join(made for _, made in missing)
     return Fault(
         400,
-        f"messages.{missing[0][0]}: `tool_use` ids were found without `tool_result` blocks immediately after: {names}. "
+        f"messages.{missing[0][0] + shift}: `tool_use` ids were found without `tool_result` blocks immediately after: {names}. "
         "Each `tool_use` block must have a corresponding `tool_result` block in the next message.",
     )
 
@@ -246,7 +252,9 @@ def _thinking_places(ledger: Ledger, exchange: Exchange, turns: list[Turn], gate
             )
         if kinds[-1] in SIGNED:
             n, m, _ = turn.blocks[-1]
-            return Fault(400, f"messages.{n}.content.{m}: The final block in an assistant message cannot be `thinking`.")
+            return Fault(
+                400, f"messages.{n}.content.{m}: The final block in an assistant message cannot be `thinking`."
+            )
     final = turns[-1] if turns[-1].role == "assistant" else None
     if final is None and len(turns) > 1 and turns[-1].of("tool_result"):
         final = turns[-2]

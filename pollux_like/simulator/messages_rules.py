@@ -13,10 +13,11 @@ from pollux_like.canonical import dumps
 from pollux_like.simulator import accepts
 from pollux_like.simulator.ledger import Ledger
 from pollux_like.simulator.messages_history import check_history
-from pollux_like.simulator.messages_thinking import betas, blocks
+from pollux_like.simulator.messages_thinking import betas, blocks, on_beta
 from pollux_like.simulator.models import Claude, claude
 from pollux_like.simulator.options import Options
 from pollux_like.simulator.schemas import anthropic_strict
+from pollux_like.simulator.shapes import as_object, as_objects, is_array, is_object
 from pollux_like.simulator.wire import Exchange, Fault, tokens
 
 VERSIONS = ("2023-01-01", "2023-06-01", "2026-10-21")
@@ -63,7 +64,7 @@ class MessagesRules:
                 return Fault(400, f"{name}: Field required")
         if self.options.models is not None and exchange.model not in self.options.models:
             return Fault(404, f"model: {exchange.model}")
-        if not isinstance(body["messages"], list) or not all(isinstance(m, dict) for m in body["messages"]):
+        if not is_array(body["messages"]) or not all(is_object(m) for m in body["messages"]):
             return Fault(400, "messages: Input should be a valid list")
         limit = self.options.max_input_tokens
         if limit is not None and (length := tokens(dumps(body))) > limit:
@@ -73,7 +74,7 @@ class MessagesRules:
 
 def _parameters(exchange: Exchange, gates: Claude) -> Fault | None:
     body = exchange.body
-    known = accepts.MESSAGES_BETA if exchange.query.get("beta") == "true" or betas(exchange) else accepts.MESSAGES
+    known = accepts.MESSAGES_BETA if on_beta(exchange) else accepts.MESSAGES
     for name in body:
         if name not in known:
             return Fault(400, f"{name}: {_EXTRA}")
@@ -86,7 +87,7 @@ def _parameters(exchange: Exchange, gates: Claude) -> Fault | None:
         return Fault(400, "stream: Input should be a valid boolean")
     if any(not block.get("text", "x") for block in blocks(body.get("system") or [])):
         return Fault(400, "system: text content blocks must be non-empty")
-    output = body.get("output_config") or {}
+    output = as_object(body.get("output_config"))
     for name in output:
         if name not in ("effort", "format", "task_budget"):
             return Fault(400, f"output_config.{name}: {_EXTRA}")
@@ -120,12 +121,12 @@ def thinks(exchange: Exchange, gates: Claude) -> bool:
 
 def _tools(exchange: Exchange, gates: Claude) -> Fault | None:
     names: set[str] = set()
-    tools = exchange.body.get("tools") or []
+    tools = as_objects(exchange.body.get("tools"))
     for n, tool in enumerate(tools):
         name = tool.get("name")
         if name is not None and name in names:
             return Fault(400, "tools: Tool names must be unique.")
-        names.add(name)
+        names.add(str(name))
         if tool.get("type", "custom") != "custom":
             continue
         path = f"tools.{n}.custom"
@@ -135,20 +136,20 @@ def _tools(exchange: Exchange, gates: Claude) -> Fault | None:
         if not isinstance(name, str) or not _TOOL_NAME.fullmatch(name):
             return Fault(400, f"{path}.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'")
         schema = tool.get("input_schema")
-        if not isinstance(schema, dict):
+        if not is_object(schema):
             return Fault(400, f"{path}.input_schema: Field required")
         if schema.get("type") != "object":
             text = "Field required" if "type" not in schema else "Input should be 'object'"
             return Fault(400, f"{path}.input_schema.type: {text}")
-    fmt = (exchange.body.get("output_config") or {}).get("format")
-    return anthropic_strict(tools, fmt if isinstance(fmt, dict) else None)
+    fmt = as_object(exchange.body.get("output_config")).get("format")
+    return anthropic_strict(tools, fmt if is_object(fmt) else None)
 
 
 def _tool_choice(exchange: Exchange, gates: Claude) -> Fault | None:
     choice = exchange.body.get("tool_choice")
     if choice is None:
         return None
-    tools = exchange.body.get("tools") or []
+    tools = as_objects(exchange.body.get("tools"))
     kind = choice.get("type")
     if kind not in ("auto", "any", "tool", "none"):
         tags = "'any', 'auto', 'none', 'tool'"
@@ -162,7 +163,7 @@ def _tool_choice(exchange: Exchange, gates: Claude) -> Fault | None:
         return Fault(400, "tool_choice may only be specified while providing tools.")
     if kind == "tool" and choice.get("name") not in {tool.get("name") for tool in tools}:
         return Fault(400, f"Tool '{choice.get('name')}' not found in provided tools")
-    manual = (exchange.body.get("thinking") or {}).get("type") == "enabled"
+    manual = as_object(exchange.body.get("thinking")).get("type") == "enabled"
     if kind in ("any", "tool") and (manual or not gates.force):
         return Fault(400, "Thinking may not be enabled when tool_choice forces tool use.")
     return None

@@ -14,6 +14,7 @@ from typing import Any
 from pollux_like.simulator.ledger import Ledger, digest, family
 from pollux_like.simulator.models import claude
 from pollux_like.simulator.options import Options
+from pollux_like.simulator.shapes import as_objects, is_array, is_object
 from pollux_like.simulator.wire import Exchange, Fault
 
 PREFIX = b"\x12\x8a"
@@ -26,7 +27,7 @@ def blocks(content: Any) -> list[dict[str, Any]]:
     """Message content as blocks; a plain string is one text block."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    return content if isinstance(content, list) else []
+    return content if is_array(content) else []
 
 
 def betas(exchange: Exchange) -> set[str]:
@@ -34,11 +35,16 @@ def betas(exchange: Exchange) -> set[str]:
     return {name.strip() for name in exchange.headers.get("anthropic-beta", "").split(",") if name.strip()}
 
 
+def on_beta(exchange: Exchange) -> bool:
+    """Whether the request came over the beta resource, or names a beta."""
+    return exchange.query.get("beta") == "true" or bool(betas(exchange))
+
+
 def _plain(value: Any) -> Any:
     """A block without what does not count: cache markers, nulls, the direct caller, string against one text block."""
-    if isinstance(value, list):
+    if is_array(value):
         return [_plain(child) for child in value]
-    if not isinstance(value, dict):
+    if not is_object(value):
         return value
     kept = {k: v for k, v in value.items() if k != "cache_control" and v is not None and v != {"type": "direct"}}
     if kept.get("type") == "tool_use":
@@ -71,7 +77,7 @@ class Chain:
     @classmethod
     def of_request(cls, ledger: Ledger, exchange: Exchange) -> Chain:
         body = exchange.body
-        start = digest(_plain([blocks(body.get("system") or []), body.get("tools") or []]))
+        start = digest(_plain([blocks(body.get("system") or []), as_objects(body.get("tools"))]))
         return cls(ledger, family(exchange.model), start, start)
 
     @classmethod
@@ -166,7 +172,7 @@ def check_signed(ledger: Ledger, options: Options, exchange: Exchange, open_from
 
 def _behavior(options: Options, exchange: Exchange) -> tuple[str, Fault | None]:
     thinking = exchange.body.get("thinking")
-    given = thinking.get("block_binding") if isinstance(thinking, dict) else None
+    given = thinking.get("block_binding") if is_object(thinking) else None
     if given is None:
         return options.binding, None
     if BINDING_BETA not in betas(exchange):

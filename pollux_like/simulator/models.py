@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Literal
 
 from pollux_like.simulator.ledger import family
 
@@ -16,10 +17,11 @@ from pollux_like.simulator.ledger import family
 class Claude:
     """Gates of a Claude model.
 
-    `budget`: takes thinking {"type": "enabled"}. `adapts`: takes {"type": "adaptive"}. `disable`: takes {"type": "disabled"}. `adaptive`: thinks adaptively
-    where the request does not say. `force`: takes tool_choice any and tool. `prefill`: may continue an assistant
-    message. `system_role`: takes system messages inside the conversation. `preserves`: thinking bound to its prefix.
-    `reads`: other models whose bound thinking it reads.
+    `budget`, `adapts`, `disable`: takes thinking of the type "enabled", "adaptive", "disabled". `adaptive`: thinks
+    adaptively where the request does not say. `force`: takes tool_choice any and tool. `prefill`: may continue
+    an assistant message. `system_role`: takes system messages inside the conversation ("beta": on the beta path
+    only). `preserves`: thinking bound to
+    its prefix. `reads`: other models whose bound thinking it reads.
     """
 
     budget: bool = True
@@ -28,7 +30,7 @@ class Claude:
     adaptive: bool = False
     force: bool = True
     prefill: bool = True
-    system_role: bool = False
+    system_role: Literal["no", "beta", "yes"] = "no"
     efforts: tuple[str, ...] = ("high", "low", "max", "medium", "xhigh")
     preserves: bool = False
     reads: frozenset[str] = frozenset()
@@ -37,8 +39,8 @@ class Claude:
 _OLD = Claude()
 _46 = replace(_OLD, adapts=True, prefill=False, efforts=("high", "low", "max", "medium"))
 _47 = replace(_46, budget=False, efforts=("high", "low", "max", "medium", "xhigh"))
-_48 = replace(_47, system_role=True)
-_5 = replace(_48, adaptive=True)
+_48 = replace(_47, system_role="beta")
+_5 = replace(_48, adaptive=True, system_role="yes")
 _BOUND = replace(_5, preserves=True)
 _FABLE = replace(_BOUND, disable=False, force=False)
 

@@ -16,7 +16,19 @@ from pollux_like.simulator.models import gpt
 from pollux_like.simulator.options import Options
 from pollux_like.simulator.responses_items import BLOB, prefix_before
 from pollux_like.simulator.responses_rules import ResponsesRules
-from pollux_like.simulator.wire import Draft, Exchange, Fault, Refusal, argument_pieces, count, event, parsed, pieces, text_of
+from pollux_like.simulator.shapes import as_object, as_objects
+from pollux_like.simulator.wire import (
+    Draft,
+    Exchange,
+    Fault,
+    Refusal,
+    argument_pieces,
+    count,
+    event,
+    parsed,
+    pieces,
+    text_of,
+)
 from pollux_like.testing.script import Answer, Call, Compaction, Part, Redacted, Refuse, Say, ServerTool, Think
 
 ERRORS = {
@@ -57,8 +69,8 @@ def openai_error(fault: Fault) -> dict[str, Any]:
 class Responses:
     """The dialect; see `wire.Dialect` for the meaning of each method."""
 
-    name = "openai"
-    paths = ("/v1/responses",)
+    name: str = "openai"
+    paths: tuple[str, ...] = ("/v1/responses",)
 
     def __init__(self, ledger: Ledger, options: Options) -> None:
         self.ledger = ledger
@@ -81,7 +93,7 @@ class Responses:
         given = exchange.body.get("input")
         if isinstance(given, str):
             return given
-        users = [text_of(i.get("content")) for i in given or [] if isinstance(i, dict) and i.get("role") == "user"]
+        users = [text_of(item.get("content")) for item in as_objects(given) if item.get("role") == "user"]
         return users[-1] if users else ""
 
     def _id(self, prefix: str) -> str:
@@ -118,14 +130,14 @@ class Responses:
             "presence_penalty": 0.0,
             "previous_response_id": body.get("previous_response_id"),
             "prompt_cache_key": body.get("prompt_cache_key"),
-            "reasoning": {"effort": None, "summary": None, **(body.get("reasoning") or {})},
+            "reasoning": {"effort": None, "summary": None, **as_object(body.get("reasoning"))},
             "safety_identifier": body.get("safety_identifier"),
             "service_tier": "default",
             "store": store,
             "temperature": body.get("temperature", 1.0),
-            "text": {"format": {"type": "text"}, "verbosity": "medium", **(body.get("text") or {})},
+            "text": {"format": {"type": "text"}, "verbosity": "medium", **as_object(body.get("text"))},
             "tool_choice": body.get("tool_choice", "auto"),
-            "tools": body.get("tools") or [],
+            "tools": as_objects(body.get("tools")),
             "top_logprobs": 0,
             "top_p": body.get("top_p", 1.0),
             "truncation": body.get("truncation", "disabled"),
@@ -137,20 +149,17 @@ class Responses:
                 "total_tokens": used.input + used.output,
             },
             "user": body.get("user"),
-            "metadata": body.get("metadata") or {},
+            "metadata": as_object(body.get("metadata")),
         }
         if exchange.dropped:
             made["input_transformations"] = exchange.dropped
-        self._remember(exchange, made, stored=store)
+        remember(self.ledger, made, exchange.context, stored=store)
         return Draft(made)
-
-    def _remember(self, exchange: Exchange, body: dict[str, Any], *, stored: bool) -> None:
-        remember(self.ledger, body, exchange.context, stored=stored)
 
     def _item(self, exchange: Exchange, part: Part, before: list[dict[str, Any]]) -> dict[str, Any]:
         if isinstance(part, Say):
-            text = {"type": "output_text", "annotations": [], "logprobs": [], "text": part.text}
-            return self._message(text, {"phase": part.phase} if part.phase else {})
+            shown: dict[str, Any] = {"type": "output_text", "annotations": [], "logprobs": [], "text": part.text}
+            return self._message(shown, {"phase": part.phase} if part.phase else {})
         if isinstance(part, Refuse):
             return self._message({"type": "refusal", "refusal": part.text}, {})
         if isinstance(part, (Think, Redacted)):
@@ -189,9 +198,8 @@ class Responses:
         return {**head, **phase, "role": "assistant"}
 
     def _call(self, exchange: Exchange, part: Call) -> dict[str, Any]:
-        custom = any(
-            tool.get("type") == "custom" and tool.get("name") == part.name for tool in exchange.body.get("tools") or []
-        )
+        tools = as_objects(exchange.body.get("tools"))
+        custom = any(tool.get("type") == "custom" and tool.get("name") == part.name for tool in tools)
         kind, field, prefix = ("custom_tool_call", "input", "ctc") if custom else ("function_call", "arguments", "fc")
         return {
             "id": self._id(prefix),
@@ -206,7 +214,7 @@ class Responses:
         return json.dumps(draft.body, ensure_ascii=False, indent=2)
 
     def stream(self, draft: Draft) -> list[str]:
-        events = []
+        events: list[str] = []
         for number, data in enumerate(self._events(draft.body)):
             kind = data.pop("type")
             events.append(event({"type": kind, "sequence_number": number, **data}, kind))
@@ -214,7 +222,13 @@ class Responses:
 
     def _events(self, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
         early = {key: value for key, value in body.items() if key != "input_transformations"}
-        early |= {"status": "in_progress", "completed_at": None, "incomplete_details": None, "output": [], "usage": None}
+        early |= {
+            "status": "in_progress",
+            "completed_at": None,
+            "incomplete_details": None,
+            "output": [],
+            "usage": None,
+        }
         yield {"type": "response.created", "response": early}
         yield {"type": "response.in_progress", "response": early}
         for index, item in enumerate(body["output"]):
@@ -267,7 +281,7 @@ class Responses:
         """The same item with another blob of the same meaning and length, as `.done` events carry it."""
         text = item.get("encrypted_content")
         claims = self.ledger.open_text(text, prefix=BLOB, urlsafe=True)
-        if claims is None:
+        if claims is None or not isinstance(text, str):
             return item
         pad = self.ledger.padding(text, claims, prefix=BLOB)
         return {**item, "encrypted_content": self._blob(claims, pad)}

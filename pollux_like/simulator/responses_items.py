@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from mimetypes import guess_type
 from typing import Any
 
 from pollux_like.simulator import accepts
 from pollux_like.simulator.ledger import Ledger, digest, family
 from pollux_like.simulator.models import gpt
+from pollux_like.simulator.shapes import as_array, as_object, as_objects, is_array
 from pollux_like.simulator.wire import Exchange, Fault
 
 BLOB = b"\x80\x00\x00\x00\x00"
@@ -34,7 +36,7 @@ def as_items(given: Any) -> list[dict[str, Any]]:
     """The `input` as items; a plain string is one user message."""
     if isinstance(given, str):
         return [{"type": "message", "role": "user", "content": given}]
-    return [item for item in given or [] if isinstance(item, dict)]
+    return as_objects(given)
 
 
 def check_shape(n: int, item: dict[str, Any], *, last: bool) -> Fault | None:
@@ -65,12 +67,11 @@ def check_shape(n: int, item: dict[str, Any], *, last: bool) -> Fault | None:
         return _message(path, item)
     if kind == "reasoning":
         return _reasoning(path, item)
+    wanted: tuple[str, ...] = ()
     if kind in _CALLS:
         wanted = ("call_id", "name", "arguments" if kind == "function_call" else "input")
     elif kind in _OUTPUTS:
         wanted = ("call_id", "output")
-    else:
-        wanted = ()
     for key in wanted:
         if item.get(key) is None:
             text = f"Missing required parameter: '{path}.{key}'."
@@ -99,13 +100,15 @@ def _message(path: str, item: dict[str, Any]) -> Fault | None:
                 f"{path}.content[{m}]",
                 "invalid_value",
             )
+        if _unreadable(part):
+            return _unsupported()
     return None
 
 
 def _reasoning(path: str, item: dict[str, Any]) -> Fault | None:
     if not isinstance(item.get("summary"), list):
         return bad(f"Missing required parameter: '{path}.summary'.", f"{path}.summary", "missing_required_parameter")
-    content = item.get("content") or []
+    content = as_array(item.get("content"))
     if content:
         return bad(
             f"Invalid '{path}.content': array too long. Expected an array with maximum length 0, but got an array with "
@@ -117,15 +120,25 @@ def _reasoning(path: str, item: dict[str, Any]) -> Fault | None:
 
 
 def _output(path: str, item: dict[str, Any]) -> Fault | None:
-    for part in item["output"] if isinstance(item["output"], list) else ():
+    for part in item["output"] if is_array(item["output"]) else ():
         if part.get("type") not in ("input_text", "input_image", "input_file"):
             text = f"Invalid value: '{part.get('type')}'."
             return bad(f"{text} Supported values are: 'input_text', 'input_image', and 'input_file'.", f"{path}.output")
-        data = str(part.get("file_data") or "")
-        if data.startswith("data:") and not data.startswith(("data:application/pdf", "data:text/", "data:image/")):
-            text = "The file type you uploaded is not supported. Please try again with a pdf"
-            return bad(text, "input", "unsupported_file")
+        if _unreadable(part):
+            return _unsupported()
     return None
+
+
+def _unreadable(part: dict[str, Any]) -> bool:
+    """A file of sound or film, by its data URI or the ending of its URL."""
+    data = str(part.get("file_data") or "")
+    kind = data[5:] if data.startswith("data:") else guess_type(str(part.get("file_url") or ""))[0] or ""
+    return part.get("type") == "input_file" and kind.startswith(("audio/", "video/"))
+
+
+def _unsupported() -> Fault:
+    text = "The file type you uploaded is not supported. Please try again with a pdf"
+    return bad(text, "input", "unsupported_file")
 
 
 def check_pairs(before: Sequence[dict[str, Any]], given: Sequence[dict[str, Any]]) -> Fault | None:
@@ -157,8 +170,8 @@ def check_state(ledger: Ledger, exchange: Exchange, given: list[dict[str, Any]])
         bare = kind == "item_reference" or (kind == "reasoning" and made is not None and blob is None)
         if bare and (issued is None or not issued.stored):
             return bad(
-                f"Item with id '{made}' not found. Items are not persisted when `store` is set to false. Try again with "
-                "`store` set to true, or remove this item from your input.",
+                f"Item with id '{made}' not found. Items are not persisted when `store` is set to false. "
+                "Try again with `store` set to true, or remove this item from your input.",
                 "input",
                 status=404,
             )
@@ -194,7 +207,7 @@ def _follows(item: dict[str, Any] | None, original: dict[str, Any] | None) -> bo
     if item is None or original is None:
         return False
     if item.get("id") is not None or kind_of(item) == "item_reference":
-        return item.get("id") == original["id"]
+        return bool(item.get("id") == original["id"])
     return normal(item) == normal(original)
 
 
@@ -206,7 +219,8 @@ def normal(item: dict[str, Any]) -> dict[str, Any]:
         content = kept.get("content")
         parts = [{"text": content}] if isinstance(content, str) else content or []
         kept["content"] = [
-            {key: value for key, value in part.items() if key not in ("type", "annotations", "logprobs")} for part in parts
+            {key: value for key, value in part.items() if key not in ("type", "annotations", "logprobs")}
+            for part in parts
         ]
         kept.pop("phase", None)
     return kept
@@ -221,7 +235,7 @@ def prefix_before(exchange: Exchange, context: Sequence[dict[str, Any]], more: S
     start = max((n for n, item in enumerate(items) if kind_of(item) == "compaction"), default=0)
     said = [normal(item) for item in items[start:] if kind_of(item) != "reasoning"]
     body = exchange.body
-    head: list[Any] = [body.get("tools") or [], (body.get("text") or {}).get("format")]
+    head: list[Any] = [as_objects(body.get("tools")), as_object(body.get("text")).get("format")]
     if gpt(exchange.model).binds_instructions:
         head.append(body.get("instructions"))
     return digest([head, said])

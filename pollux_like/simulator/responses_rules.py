@@ -15,6 +15,7 @@ from pollux_like.simulator.models import Gpt, gpt
 from pollux_like.simulator.options import Options
 from pollux_like.simulator.responses_items import as_items, bad, check_pairs, check_shape, check_state, drop_unbound
 from pollux_like.simulator.schemas import openai_strict
+from pollux_like.simulator.shapes import as_object, as_objects, is_array, is_object
 from pollux_like.simulator.wire import Exchange, Fault, tokens
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]+")
@@ -92,7 +93,7 @@ def _parameters(exchange: Exchange, gates: Gpt) -> Fault | None:
     given = body.get("input")
     if not isinstance(given, (str, list, type(None))):
         return bad("Invalid type for 'input': expected a string or an array.", "input", "invalid_type")
-    if isinstance(given, list) and not all(isinstance(item, dict) for item in given):
+    if is_array(given) and not all(is_object(item) for item in given):
         return bad("Invalid type for 'input[0]': expected an object.", "input", "invalid_type")
     if body.get("previous_response_id") is not None and body.get("conversation") is not None:
         return bad(
@@ -108,9 +109,11 @@ def _parameters(exchange: Exchange, gates: Gpt) -> Fault | None:
             "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got "
             f"{limit} instead."
         )
-    effort = (body.get("reasoning") or {}).get("effort")
+    effort = as_object(body.get("reasoning")).get("effort")
     if effort in gates.efforts_refused:
-        return bad(f"Unsupported value: '{effort}' is not supported with this model.", "reasoning.effort", "unsupported_value")
+        return bad(
+            f"Unsupported value: '{effort}' is not supported with this model.", "reasoning.effort", "unsupported_value"
+        )
     if body.get("reasoning") and not gates.reasons:
         text = "Unsupported parameter: 'reasoning.effort' is not supported with this model."
         return bad(text, "reasoning.effort", "unsupported_parameter")
@@ -143,7 +146,7 @@ def check_sampling(body: dict[str, Any], gates: Gpt, effort: Any) -> Fault | Non
 def check_tools(body: dict[str, Any]) -> Fault | None:
     """Function tools: keys, names, strict schemas (O13); and the schema of a strict text format."""
     names: set[str] = set()
-    for n, tool in enumerate(body.get("tools") or []):
+    for n, tool in enumerate(as_objects(body.get("tools"))):
         path, name = f"tools[{n}]", tool.get("name")
         if tool.get("type") not in ("function", "custom"):
             continue
@@ -158,7 +161,7 @@ def check_tools(body: dict[str, Any]) -> Fault | None:
             fault = check_function(tool, f"{path}.parameters")
             if fault is not None:
                 return fault
-    fmt = (body.get("text") or {}).get("format") or {}
+    fmt = as_object(as_object(body.get("text")).get("format"))
     if fmt.get("type") == "json_schema" and fmt.get("strict") is True:
         wrong = openai_strict(fmt.get("schema"))
         if wrong is not None:
@@ -194,8 +197,8 @@ def check_function(tool: dict[str, Any], param: str) -> Fault | None:
     """A function's parameters: an object schema, and a strict one where the tool is strict."""
     schema, name = tool.get("parameters"), tool.get("name")
     wrong: str | None = None
-    if schema is not None and (not isinstance(schema, dict) or schema.get("type") != "object"):
-        kind = schema.get("type") if isinstance(schema, dict) else None
+    if schema is not None and (not is_object(schema) or schema.get("type") != "object"):
+        kind = schema.get("type") if is_object(schema) else None
         wrong = f"schema must be a JSON Schema of 'type: \"object\"', got 'type: \"{kind}\"'."
     elif tool.get("strict") is True:
         wrong = openai_strict(schema)
@@ -205,11 +208,11 @@ def check_function(tool: dict[str, Any], param: str) -> Fault | None:
 
 
 def _choice(body: dict[str, Any]) -> Fault | None:
-    choice, tools = body.get("tool_choice"), body.get("tools") or []
-    kind = choice.get("type") if isinstance(choice, dict) else choice
+    choice, tools = body.get("tool_choice"), as_objects(body.get("tools"))
+    kind = choice.get("type") if is_object(choice) else choice
     if kind == "required" and not tools:
         return bad("Tool choice 'required' must be specified with 'tools' parameter.", "tool_choice")
-    if not isinstance(choice, dict) or kind not in ("function", "custom"):
+    if not is_object(choice) or kind not in ("function", "custom"):
         return None
     if all((tool.get("type"), tool.get("name")) != (kind, choice.get("name")) for tool in tools):
         return bad(f"Tool choice '{kind}' not found in 'tools' parameter.", "tool_choice")

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
+from pollux_like.simulator.shapes import as_array, as_object, is_object
 from pollux_like.simulator.wire import Fault
 
 
@@ -26,14 +28,14 @@ _LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
 
 def walk(schema: Any, context: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
     """Every subschema with its place, outermost first."""
-    if not isinstance(schema, dict):
+    if not is_object(schema):
         return
     yield context, schema
     for key in _CHILDREN:
-        for name, child in (schema.get(key) or {}).items():
+        for name, child in as_object(schema.get(key)).items():
             yield from walk(child, (*context, key, name))
     for key in _LISTS:
-        for n, child in enumerate(schema.get(key) or []):
+        for n, child in enumerate(as_array(schema.get(key))):
             yield from walk(child, (*context, key, str(n)))
     for key in ("items", "additionalProperties"):
         yield from walk(schema.get(key), (*context, key))
@@ -41,7 +43,7 @@ def walk(schema: Any, context: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
 
 def openai_strict(schema: Any) -> str | None:
     """What is wrong with a strict schema, in OpenAI's words after "Invalid schema for …: ", or None."""
-    if not isinstance(schema, dict) or schema.get("type") != "object" or "anyOf" in schema:
+    if not is_object(schema) or schema.get("type") != "object" or "anyOf" in schema:
         return "schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'."
     for context, node in walk(schema):
         place = _context(context)
@@ -50,15 +52,18 @@ def openai_strict(schema: Any) -> str | None:
         if node.get("additionalProperties") is not False:
             return f"In context={place}, 'additionalProperties' is required to be supplied and to be false."
         required = node.get("required", [])
-        for name in node.get("properties") or {}:
+        for name in as_object(node.get("properties")):
             if name not in required:
                 return (
                     f"In context={place}, 'required' is required to be supplied and to be an array including every key "
                     f"in properties. Missing '{name}'."
                 )
         for name in required:
-            if name not in (node.get("properties") or {}):
-                return f"In context={place}, 'required' is required to be supplied and to be an array including every key in properties. Extra required key '{name}' supplied."
+            if name not in as_object(node.get("properties")):
+                return (
+                    f"In context={place}, 'required' is required to be supplied and to be an array including every key "
+                    f"in properties. Extra required key '{name}' supplied."
+                )
     return None
 
 
@@ -88,12 +93,12 @@ def anthropic_strict(tools: list[dict[str, Any]], fmt: dict[str, Any] | None) ->
                 "or mutually-referencing definitions are not supported.",
             )
         for _, node in walk(schema):
-            properties = node.get("properties") or {}
+            properties = as_object(node.get("properties"))
             if node.get("type") == "object" and node.get("additionalProperties") is not False:
                 return Fault(400, f"{path}: For 'object' type, 'additionalProperties' must be explicitly set to false")
             optional += sum(name not in node.get("required", []) for name in properties)
             unions += sum(
-                isinstance(child, dict) and ("anyOf" in child or isinstance(child.get("type"), list))
+                is_object(child) and ("anyOf" in child or isinstance(child.get("type"), list))
                 for child in properties.values()
             )
     if optional > LIMITS.optional:
@@ -114,22 +119,15 @@ def anthropic_strict(tools: list[dict[str, Any]], fmt: dict[str, Any] | None) ->
 
 def _cycle(schema: Any) -> str | None:
     """The first circle among the definitions, as "A -> B -> A"."""
-    definitions = {**(schema.get("$defs") or {}), **(schema.get("definitions") or {})} if isinstance(schema, dict) else {}
+    given = as_object(schema)
+    definitions = {**as_object(given.get("$defs")), **as_object(given.get("definitions"))}
     edges = {
         name: [str(node["$ref"]).rsplit("/", 1)[-1] for _, node in walk(child) if "$ref" in node]
         for name, child in definitions.items()
     }
-    for start in edges:
-        trail = [start]
-        stack = [iter(edges[start])]
-        while stack:
-            step = next(stack[-1], None)
-            if step is None:
-                stack.pop()
-                trail.pop()
-            elif step in trail:
-                return " -> ".join([*trail[trail.index(step) :], step])
-            elif step in edges:
-                trail.append(step)
-                stack.append(iter(edges[step]))
+    try:
+        TopologicalSorter(edges).prepare()
+    except CycleError as error:
+        circle: list[str] = error.args[1]
+        return " -> ".join(reversed(circle))
     return None

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from pollux_like.canonical import dumps
+from pollux_like.simulator.shapes import is_array, is_object
 from pollux_like.testing.script import Answer, Part, Refuse, Say, ServerTool, Think
 
 _PIECE = re.compile(r"\s*\S{1,8}", re.DOTALL)
@@ -25,8 +26,8 @@ class Exchange:
     headers: dict[str, str]
     query: dict[str, str]
     body: dict[str, Any]
-    dropped: list[dict[str, Any]] = field(default_factory=list)
-    context: list[dict[str, Any]] = field(default_factory=list)
+    dropped: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    context: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
     @property
     def streaming(self) -> bool:
@@ -54,7 +55,7 @@ class Draft:
     """
 
     body: dict[str, Any]
-    raw: dict[int, str] = field(default_factory=dict)
+    raw: dict[int, str] = field(default_factory=dict[int, str])
     with_usage: bool = False
 
 
@@ -176,6 +177,6 @@ def text_of(content: Any) -> str:
     """The plain text of message content: a string, or the text of its parts."""
     if isinstance(content, str):
         return content
-    if isinstance(content, list):
-        return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    if is_array(content):
+        return "".join(str(part.get("text", "")) for part in content if is_object(part))
     return ""

@@ -173,8 +173,9 @@ def _reply(message: dict[str, Any], native: tuple[str, ...], written: list[str])
     blocks = [cast("dict[str, Any]", json.loads(text)) for text in native]
     calls: list[ToolCall] = []
     kept: list[str] = []
+    cut = message["stop_reason"] == "max_tokens"
     for index, (block, text) in enumerate(zip(blocks, native, strict=True)):
-        call = _call(block, index, text, written[index])
+        call = _call(block, index, text, written[index], cut=cut and index == len(blocks) - 1)
         kept.append(text if call is None or call.arguments_error is None else _emptied(block))
         calls.extend([] if call is None else [call])
     text, reasoning = said(blocks)
@@ -204,11 +205,14 @@ def _emptied(block: dict[str, Any]) -> str:
     return canonical.dumps({**block, "input": {}})
 
 
-def _call(block: dict[str, Any], index: int, text: str, written: str) -> ToolCall | None:
+def _call(block: dict[str, Any], index: int, text: str, written: str, *, cut: bool = False) -> ToolCall | None:
+    """The call of a block. A body that was not streamed hides where the token limit cut a call: there the last one
+    counts as cut, and its text is what was read, left open."""
     if block.get("type") != "tool_use":
         return None
     if not written.strip():
         written = canonical.minify(canonical.members(text).get("input", "{}"))
+        written = written.removesuffix("}") if cut else written
     elif ToolCall.from_text(id="probe", name="probe", arguments_text=written).arguments is not None:
         written = canonical.minify(written)
     return ToolCall(block.get("id") or made_up(index, text), block.get("name") or "unnamed", written)

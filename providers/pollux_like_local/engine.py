@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -79,7 +79,7 @@ class LlamaEngine:
             )
         return cls(await anyio.to_thread.run_sync(_load, path, n_ctx, threads))
 
-    async def stream(self, body: dict[str, Any]) -> AsyncIterator[str]:
+    async def stream(self, body: dict[str, Any]) -> AsyncGenerator[str, None]:
         """The reply as JSON texts of `chat.completion.chunk`: pieces, one with the finish reason, one with usage.
 
         Closing the iterator early, or cancelling, stops the model and frees its slot. Raises ConfigurationError for a

@@ -5,7 +5,8 @@ The list (each with the answer of the API that it avoids):
 * `reasoning.content`: "Invalid 'input[N].content': array too long. Expected an array with maximum length 0".
 * reasoning without encrypted content where nothing is stored: "Items are not persisted when `store` is set to false";
   its followers then go without their ids, since an id is checked against the reasoning before it.
-* reasoning at the end of a turn, with nothing after it: "provided without its required following item".
+* reasoning with an id at the end of a turn, with nothing after it: "provided without its required following item"
+  (without an id nothing is checked, and it stays).
 * a function call that was cut: its arguments become `{}`, so that no broken JSON is replayed.
 * a message without content: nothing was said.
 """
@@ -29,7 +30,7 @@ def _replayed(turn: Turn, store: bool, after_compaction: bool) -> list[str]:
     items = decoded(turn)
     if after_compaction:
         items = items[_compaction(items) or 0 :]
-    while items and _kind(items[-1][1]) == "reasoning":
+    while items and _kind(items[-1][1]) == "reasoning" and items[-1][1].get("id"):
         items = items[:-1]
     kept: list[tuple[str, dict[str, Any]]] = []
     loose = False

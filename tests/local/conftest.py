@@ -10,7 +10,7 @@ import pytest
 from pollux_like_local.engine import LlamaEngine
 from pollux_like_local.models import packaged_model
 
-N_CTX = 1024
+N_CTX = 512
 
 
 @pytest.fixture(scope="session")

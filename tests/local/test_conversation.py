@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 from pollux_like_local.engine import LlamaEngine
+from pollux_like_local.prompt import Turn
 
 from pollux_like.errors import APIError, ConfigurationError, ContextOverflowError
 
@@ -85,6 +86,31 @@ def test_it_answers_without_a_system_message(engine: LlamaEngine) -> None:
     assert "Paris" in text_of(run(engine, {"messages": CAPITAL, "max_tokens": 12}))
 
 
+def test_a_reply_does_not_depend_on_what_was_cached(engine: LlamaEngine) -> None:
+    assert engine._loaded is not None
+    server, template = engine._loaded.runtime._server, engine._loaded.runtime.template
+    words = "the sea is red and big in a small city of France or Italy, says policy number 12 to an apple. " * 6
+    prompt = engine._loaded.runtime.tokenize(template.render([Turn("system", ("Be brief.",)), Turn("user", (words,))]))
+
+    def likelihoods(length: int, *, cache_prompt: bool) -> tuple[int, list[float]]:
+        body = {
+            "prompt": prompt[:length],
+            "max_tokens": 1,
+            "temperature": 0,
+            "logprobs": 5,
+            "cache_prompt": cache_prompt,
+        }
+        reply = server.handle_completions(body)
+        top = reply["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+        return reply["timings"]["cache_n"], [token["logprob"] for token in top]
+
+    fresh = likelihoods(len(prompt), cache_prompt=False)
+    assert fresh[0] == 0
+    for part in (20, 70, 130):
+        likelihoods(part, cache_prompt=False)
+        assert likelihoods(len(prompt), cache_prompt=True) == (part, fresh[1])
+
+
 def test_length_and_stop(engine: LlamaEngine) -> None:
     reply = run(engine, {"messages": CAPITAL, "max_tokens": 3})
     assert reply["choices"][0]["finish_reason"] == "length"
@@ -99,7 +125,7 @@ def test_length_and_stop(engine: LlamaEngine) -> None:
     [
         PERSON | {"required": ["name", "age"]},
         {"type": "array", "items": {"enum": ["red", "blue"]}, "minItems": 2, "maxItems": 3},
-        {"type": "integer"},
+        {"type": "integer", "minimum": 0, "maximum": 150},
         {"$ref": "#/$defs/p", "$defs": {"p": PERSON | {"required": ["age"]}}},
     ],
 )
@@ -145,15 +171,15 @@ def test_strict_refuses_what_the_grammar_would_ignore(engine: LlamaEngine) -> No
 
 
 def test_overflow_gives_both_counts(engine: LlamaEngine) -> None:
-    with pytest.raises(ContextOverflowError, match=r"takes 20\d\d tokens .* holds 1024"):
-        run(engine, {"messages": [{"role": "user", "content": "word " * 2000}]})
+    with pytest.raises(ContextOverflowError, match=r"takes 6\d\d tokens .* holds 512"):
+        run(engine, {"messages": [{"role": "user", "content": "word " * 600}]})
     assert text_of(run(engine, {"messages": CAPITAL, "max_tokens": 4}))
 
 
 def test_a_reply_ends_at_the_window(engine: LlamaEngine) -> None:
-    messages = [{"role": "user", "content": "word " * 980 + "\nSay the word many times."}]
+    messages = [{"role": "user", "content": "word " * 470 + "\nSay the word many times."}]
     reply = run(engine, {"messages": messages, "max_tokens": 400, "temperature": 1, "seed": 1})
-    assert reply["usage"]["total_tokens"] <= 1024
+    assert reply["usage"]["total_tokens"] <= 512
 
 
 def test_cancelling_frees_the_slot(engine: LlamaEngine, backend: str) -> None:
@@ -208,9 +234,11 @@ def test_engines_share_a_loaded_model_until_the_last_is_closed(engine: LlamaEngi
         with pytest.raises(ConfigurationError, match="closed"):
             await other.complete({"messages": CAPITAL})
         again = await LlamaEngine.open(engine.model.path, n_ctx=engine.model.n_ctx)
+        stream = again.stream({"messages": CAPITAL, "max_tokens": 200})
+        await anext(stream)
+        await again.aclose()
         with pytest.raises(APIError, match="closed while"):
-            async for _ in again.stream({"messages": CAPITAL, "max_tokens": 200}):
-                await again.aclose()
+            [_ async for _ in stream]
 
     anyio.run(main)
     assert text_of(run(engine, {"messages": CAPITAL, "max_tokens": 2})) == "The capital"
@@ -218,5 +246,5 @@ def test_engines_share_a_loaded_model_until_the_last_is_closed(engine: LlamaEngi
 
 def test_the_model_is_described(engine: LlamaEngine) -> None:
     model = engine.model
-    assert (model.id, model.eot, model.n_ctx) == ("smollm2-135m-instruct", "<|im_end|>", 1024)
+    assert (model.id, model.eot, model.n_ctx) == ("smollm2-135m-instruct", "<|im_end|>", 512)
     assert len(model.fingerprint) == len(model.template_hash) == 64

@@ -75,7 +75,7 @@ def sample(root: Any, schema: Any, random: Random, depth: int = 0) -> Any:
         parts = [*schema["allOf"], *([rest] if {"type", "properties"} & set(rest) else [])]
         found = [sample(root, part, random, depth + 1) for part in parts if part is not True]
         objects = [value for value in found if isinstance(value, dict)]
-        return {key: value for part in objects for key, value in part.items()} if objects else found[0]
+        return {key: value for part in objects for key, value in part.items()} if objects else (found or ["x"])[0]
     for key in ("anyOf", "oneOf"):
         if key in schema:
             branches = [branch for branch in schema[key] if branch is not False]

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from schemas import legal
-from schemas.corpus import CASES, Case
+from schemas.case import Case
+from schemas.corpus import CASES
 from schemas.instances import as_json_schema, as_reported, is_valid, said, same_meaning, samples, tags_of, unconstrained
 
 from pollux_like.schemas import clean_arguments, count_strict_costs, normalise
