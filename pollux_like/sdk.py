@@ -8,10 +8,10 @@ the SDK are off (`max_retries=0`): `turn._send` owns them.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pollux_like import api_errors, canonical
 from pollux_like.continuation import MAX_REPLY_CHARS
@@ -88,9 +88,13 @@ class SDKAdapter:
             if not response.headers.get("content-type", "").startswith("text/event-stream"):
                 reply = parser.whole(await self._text(response))
             else:
-                async for event in httpx2.EventSource(response, MAX_REPLY_CHARS):
-                    for item in parser.feed(event.data):
-                        yield item
+                source = cast(
+                    "AsyncGenerator[httpx2.ServerSentEvent]", aiter(httpx2.EventSource(response, MAX_REPLY_CHARS))
+                )
+                async with aclosing(source) as events:
+                    async for event in events:
+                        for item in parser.feed(event.data):
+                            yield item
                 reply = parser.end()
         except APIError as error:
             raise self._completed(error, response) from None

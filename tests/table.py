@@ -36,16 +36,21 @@ class Target:
 TARGETS = (
     Target("openai", "openai", "gpt-5.2", frozenset({"pause"})),
     Target("openai-stored", "openai", "gpt-5.2", frozenset({"pause"}), (("store", True),)),
-    Target("openai-chat", "openai", "gpt-5.2", frozenset({"pause", "server_tool", "compaction", "thinking"}), (("api", "chat"),)),
+    Target("openai-chat", "openai", "gpt-5.2", frozenset({"pause", "server_tool", "compaction", "thinking"}),
+           (("api", "chat"),)),
     Target("anthropic", "anthropic", "claude-opus-4-6", frozenset({"raw_arguments"})),
     Target("anthropic-preserved", "anthropic", "claude-opus-5-5", frozenset({"raw_arguments"})),
 )  # fmt: skip
 
 
-def config(sim: Simulator, target: Target) -> Config:
-    """A Config that leads to a simulator."""
-    dialect = "anthropic" if target.provider == "anthropic" else "openai"
-    return Config(target.provider, target.model, api_key="sim-key", base_url=sim.base_url(dialect), max_attempts=1)
+def url(sim: Simulator, target: Target) -> str:
+    """Where a simulator speaks the target's dialect."""
+    return sim.base_url("anthropic" if target.provider == "anthropic" else "openai")
+
+
+def config(base_url: str, target: Target) -> Config:
+    """A Config that leads there."""
+    return Config(target.provider, target.model, api_key="sim-key", base_url=base_url, max_attempts=1)
 
 
 def environment(conversation: Conversation) -> Environment:

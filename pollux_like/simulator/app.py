@@ -52,7 +52,7 @@ class App:
         if body is None:
             refusal: Refusal | None = dialect.error(Fault(400, "The request body is not a valid JSON object."))
         else:
-            refusal = dialect.check(exchange)
+            refusal = _checked(dialect, exchange)
         delivery, more = Delivery(()), {}
         if refusal is None:
             refusal, delivery = await self._play(seen, exchange, dialect)
@@ -139,6 +139,14 @@ class App:
             return 200, self.ledger.responses[made].body
         error = {"message": f"Invalid URL ({request.method} {path})", "type": "invalid_request_error"}
         return 404, {"error": {**error, "param": None, "code": None}}
+
+
+def _checked(dialect: Dialect, exchange: Exchange) -> Refusal | None:
+    """The dialect's verdict. The rules read a request as if its values had the documented types."""
+    try:
+        return dialect.check(exchange)
+    except (AttributeError, KeyError, TypeError):
+        return dialect.error(Fault(400, "The request holds a value of the wrong type."))
 
 
 def _model(name: str, *, anthropic: bool) -> dict[str, Any]:

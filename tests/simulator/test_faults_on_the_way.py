@@ -99,14 +99,13 @@ def test_the_connection_breaks_after_some_bytes(sim: Simulator, claude: Ask, htt
     sim.fault(LONG, cut_after_bytes=100, times=2)
     for stream in (True, False):
         body = {"model": "claude-haiku-4-5", "max_tokens": 5, "messages": USER, "stream": stream}
-        got = b""
+        got: list[bytes] = []
         with (
             pytest.raises(httpx2.RemoteProtocolError),
             http.stream("POST", sim.base_url("anthropic") + "/v1/messages", json=body) as response,
         ):
-            for chunk in response.iter_bytes():
-                got += chunk
-        assert len(got) == 100
+            got.extend(response.iter_bytes())
+        assert len(b"".join(got)) == 100
 
 
 def test_the_connection_breaks_before_any_byte(sim: Simulator, openai_sdk: openai.OpenAI) -> None:

@@ -105,8 +105,8 @@ def test_parameters_that_are_legal(gpt: Ask, body: dict[str, Any]) -> None:
         ({"type": "reasoning", "summary": [], "id": "x"}, "Expected an ID that begins with 'rs'.", None),
         (
             {**CALL, "call_id": "c" * 116},
-            "Invalid 'input[0].call_id': string too long. Expected a string with maximum length 64, but got a string with "
-            "length 116 instead.",
+            "Invalid 'input[0].call_id': string too long. Expected a string with maximum length 64, but got a string "
+            "with length 116 instead.",
             "string_above_max_length",
         ),
         ({**CALL, "arguments": {}}, "Invalid type for 'input[0].arguments'", "invalid_type"),
@@ -120,8 +120,8 @@ def test_parameters_that_are_legal(gpt: Ask, body: dict[str, Any]) -> None:
         ),
         (
             {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "x"}]},
-            "Invalid 'input[0].content': array too long. Expected an array with maximum length 0, but got an array with "
-            "length 1 instead.",
+            "Invalid 'input[0].content': array too long. Expected an array with maximum length 0, but got an array "
+            "with length 1 instead.",
             "array_above_max_length",
         ),
         ({"type": "compaction_trigger"}, "must be the last input item", None),
@@ -186,8 +186,8 @@ def test_keys_models_and_windows(http: httpx2.Client, sim: Simulator) -> None:
     [
         (
             {**CLOSED, "properties": {"a": {"type": "string"}, "b": {"type": "string"}}},
-            "In context=(), 'required' is required to be supplied and to be an array including every key in properties. "
-            "Missing 'b'.",
+            "In context=(), 'required' is required to be supplied and to be an array including every key in "
+            "properties. Missing 'b'.",
         ),
         (
             {**CLOSED, "additionalProperties": True},
@@ -197,7 +197,11 @@ def test_keys_models_and_windows(http: httpx2.Client, sim: Simulator) -> None:
             {**CLOSED, "properties": {"a": {"type": "object", "properties": {}}}},
             "In context=('properties', 'a'), 'additionalProperties' is required",
         ),
-        ({**CLOSED, "required": ["a", "z"]}, "Extra required key 'z' supplied."),
+        (
+            {**CLOSED, "required": ["a", "z"]},
+            "In context=(), 'required' is required to be supplied and to be an array including every key in "
+            "properties. Extra required key 'z' supplied.",
+        ),
         ({"anyOf": [CLOSED]}, "schema must be a JSON Schema of 'type: \"object\"'"),
     ],
 )

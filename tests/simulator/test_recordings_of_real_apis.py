@@ -76,9 +76,9 @@ def adopt_history(sim: Simulator, exchange: dict[str, Any]) -> None:
     """Blobs whose issue the recording does not show: the accepted request itself proves that they were issued."""
     given = exchange["request"]["body"].get("input")
     for item in given if isinstance(given, list) else []:
-        if item.get("type") in ("reasoning", "compaction") and item.get("encrypted_content"):
-            if item["encrypted_content"] not in sim.ledger.adopted:
-                adopt_item(sim.ledger, {**item, "id": item.get("id")}, "")
+        blob = item.get("encrypted_content")
+        if item.get("type") in ("reasoning", "compaction") and blob and blob not in sim.ledger.adopted:
+            adopt_item(sim.ledger, {**item, "id": item.get("id")}, "")
 
 
 def post(sim: Simulator, http: httpx2.Client, exchange: dict[str, Any], key: str = "sim-key") -> httpx2.Response:
