@@ -47,7 +47,8 @@ class SDKAdapter:
 
         response = await self._post(wire, httpx2.Timeout(timeout_s, connect=min(CONNECT_TIMEOUT_S, timeout_s)))
         try:
-            yield self._items(response, wire)
+            async with aclosing(self._items(response, wire)) as items:
+                yield items
         finally:
             await response.aclose()
 

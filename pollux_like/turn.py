@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, TypedDict, Unpack
@@ -108,8 +109,9 @@ async def turn(
     """A turn over a given way of connecting, not streamed by the provider."""
     output: Output | None = None
     running = _run(_started(environment, input, config, arguments, streaming=False), config, connect)
-    async for event in running:
-        output = event.output
+    async with aclosing(running):
+        async for event in running:
+            output = event.output
     assert output is not None  # _run ends in done or raises
     return output
 
@@ -157,19 +159,26 @@ async def _run(this: _Turn, config: Config, connect: Connect) -> AsyncGenerator[
         yield Event("start")
         for notice in this.notices:
             yield Event("notice", notice=notice)
-        async for item in _send(this, config, connection):
-            if isinstance(item, Reply):
-                reply = replace(item, calls=tuple(_cleaned(call, this) for call in item.calls))
-                for notice in reply.notices:
-                    yield Event("notice", notice=notice)
-                output = settle(this, reply)
-                yield Event("usage", usage=output.usage)
-                yield Event("finish", finish=output.finish)
-                yield Event("done", output=structured.fitted(output, this.settings.output))
-            elif item.type == "tool_call" and item.tool_call is not None:
-                yield replace(item, tool_call=_cleaned(item.tool_call, this))
-            else:
-                yield item
+        async with aclosing(_send(this, config, connection)) as items:
+            async for item in items:
+                if isinstance(item, Reply):
+                    for event in _ended(this, item):
+                        yield event
+                elif item.type == "tool_call" and item.tool_call is not None:
+                    yield replace(item, tool_call=_cleaned(item.tool_call, this))
+                else:
+                    yield item
+
+
+def _ended(this: _Turn, reply: Reply) -> Iterator[Event]:
+    """The last events of a turn."""
+    reply = replace(reply, calls=tuple(_cleaned(call, this) for call in reply.calls))
+    for notice in reply.notices:
+        yield Event("notice", notice=notice)
+    output = settle(this, reply)
+    yield Event("usage", usage=output.usage)
+    yield Event("finish", finish=output.finish)
+    yield Event("done", output=structured.fitted(output, this.settings.output))
 
 
 async def _send(this: _Turn, config: Config, connection: Connection) -> AsyncGenerator[Event | Reply, None]:

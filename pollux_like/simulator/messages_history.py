@@ -169,7 +169,8 @@ def _pairing(turns: list[Turn]) -> Fault | None:
         if before is not None and before.role == "assistant":
             asked = {b["id"] for _, _, b in before.of("tool_use")}
         shift = 1 if turns[0].role == "assistant" else 0  # the API counts as if a user message stood first
-        bad = _uses(turn, turns[at + 1] if at + 1 < len(turns) else None, shift) or _results(turn, asked, served)
+        after = turns[at + 1] if at + 1 < len(turns) else None
+        bad = _uses(turn, after, shift) or _results(turn, asked, served)
         if bad is not None:
             return bad
     return None
@@ -193,8 +194,8 @@ def _uses(turn: Turn, after: Turn | None, shift: int) -> Fault | None:
     names = ", ".join(made for _, made in missing)
     return Fault(
         400,
-        f"messages.{missing[0][0] + shift}: `tool_use` ids were found without `tool_result` blocks immediately after: {names}. "
-        "Each `tool_use` block must have a corresponding `tool_result` block in the next message.",
+        f"messages.{missing[0][0] + shift}: `tool_use` ids were found without `tool_result` blocks immediately after: "
+        f"{names}. Each `tool_use` block must have a corresponding `tool_result` block in the next message.",
     )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
@@ -80,7 +80,8 @@ class _ScriptedAdapter:
     @asynccontextmanager
     async def open(self, wire: Wire, *, timeout_s: float) -> AsyncGenerator[AsyncIterator[Event | Reply], None]:
         """Answer at once."""
-        yield self._items(self._script.next(wire.body))
+        async with aclosing(self._items(self._script.next(wire.body))) as items:
+            yield items
 
     async def _items(self, said: Answer) -> AsyncGenerator[Event | Reply, None]:
         reply = _reply(said)

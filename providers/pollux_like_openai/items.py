@@ -3,8 +3,8 @@
 The list (each with the answer of the API that it avoids):
 * `reasoning.status`, even null: "Unknown parameter: 'input[N].status'."
 * `reasoning.content`: "Invalid 'input[N].content': array too long. Expected an array with maximum length 0".
-* reasoning without encrypted content where nothing is stored: "Items are not persisted when `store` is set to false";
-  its followers then go without their ids, since an id is checked against the reasoning before it.
+* reasoning without encrypted content: "Items are not persisted when `store` is set to false", and what was stored may
+  be gone as well; its followers then go without their ids, since an id is checked against the reasoning before it.
 * reasoning with an id at the end of a turn, with nothing after it: "provided without its required following item"
   (without an id nothing is checked, and it stays).
 * a function call that was cut: its arguments become `{}`, so that no broken JSON is replayed.
@@ -21,12 +21,12 @@ from pollux_like import canonical
 from pollux_like.continuation import Turn
 
 
-def replayed(turn: Turn, *, store: bool, after_compaction: bool = False) -> list[str]:
+def replayed(turn: Turn, *, after_compaction: bool = False) -> list[str]:
     """The texts of the turn's items as the next request carries them. Remembered: a turn never changes."""
-    return turn.remember(("openai.items", store, after_compaction), lambda: _replayed(turn, store, after_compaction))
+    return turn.remember(("openai.items", after_compaction), lambda: _replayed(turn, after_compaction))
 
 
-def _replayed(turn: Turn, store: bool, after_compaction: bool) -> list[str]:
+def _replayed(turn: Turn, after_compaction: bool) -> list[str]:
     items = decoded(turn)
     if after_compaction:
         items = items[_compaction(items) or 0 :]
@@ -36,7 +36,7 @@ def _replayed(turn: Turn, store: bool, after_compaction: bool) -> list[str]:
     loose = False
     for text, item in items:
         kind = _kind(item)
-        if kind == "reasoning" and not store and not item.get("encrypted_content"):
+        if kind == "reasoning" and not item.get("encrypted_content"):
             loose = True
             continue
         if kind == "message" and not item.get("content"):

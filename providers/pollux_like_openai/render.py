@@ -22,7 +22,7 @@ from .parse import ResponsesParser
 
 OURS = frozenset({
     "model", "input", "instructions", "stream", "tool_choice", "parallel_tool_calls", "max_output_tokens",
-    "temperature", "top_p", "previous_response_id",
+    "temperature", "top_p", "previous_response_id", "conversation",
 })  # fmt: skip
 """Body keys that this library sets; in provider_options they are refused."""
 SPECIAL = frozenset({"api", "store", "include", "tools", "reasoning", "text"})
@@ -31,9 +31,10 @@ SPECIAL = frozenset({"api", "store", "include", "tools", "reasoning", "text"})
 def render(request: Request) -> Wire:
     """The body, with the whole conversation in it, or chained on a stored response with only what is new.
 
-    Stateless by default: `store: false` with encrypted reasoning, so that a continuation needs no server's memory. With
-    `provider_options={"openai": {"store": True}}` the next turn chains by `previous_response_id`; is the id gone, the
-    fallback sends the conversation in full. Never both (POST /v1/responses, `previous_response_id`).
+    Stateless by default: `store: false`. With `provider_options={"openai": {"store": True}}` the next turn chains by
+    `previous_response_id`; is the id gone, the fallback sends the conversation in full. Never both (POST /v1/responses,
+    `previous_response_id`). Reasoning is asked for in encrypted form either way, so that a continuation needs no
+    server's memory.
     """
     options = request.options
     clash = OURS & options.keys()
@@ -55,7 +56,7 @@ def render(request: Request) -> Wire:
     head.update(_settings(request, notices))
     head["store"] = store
     include = list(options.get("include", ()))
-    if not store and not NO_REASONING.match(request.model) and "reasoning.encrypted_content" not in include:
+    if not NO_REASONING.match(request.model) and "reasoning.encrypted_content" not in include:
         include.append("reasoning.encrypted_content")
     if include:
         head["include"] = include
@@ -64,7 +65,7 @@ def render(request: Request) -> Wire:
         head["stream"] = True
     if chained is not None:
         head["previous_response_id"] = chained
-    body = canonical.splice(head, "input", _input(request, chained is not None, store))
+    body = canonical.splice(head, "input", _input(request, chained is not None))
     return Wire(
         path="/responses",
         body=body,
@@ -137,7 +138,7 @@ def _settings(request: Request, notices: list[Notice]) -> dict[str, Any]:
     return body
 
 
-def _input(request: Request, chained: bool, store: bool) -> list[str]:
+def _input(request: Request, chained: bool) -> list[str]:
     """The texts of the input items, each turn's rendered once and remembered."""
     now = len(request.turns)
     if chained:
@@ -148,7 +149,7 @@ def _input(request: Request, chained: bool, store: bool) -> list[str]:
         turn = request.turns[index]
         if index > start or keep_added:
             items.extend(_turn_added(request, index))
-        items.extend(replayed(turn, store=store, after_compaction=index == start and not keep_added))
+        items.extend(replayed(turn, after_compaction=index == start and not keep_added))
     items.extend(_turn_added(request, now))
     return items
 

@@ -1,0 +1,45 @@
+"""What the tests of faults share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pollux_like import (
+    Config,
+    Continuation,
+    Environment,
+    Input,
+    interact,
+    stream,
+)
+from pollux_like.simulator import Simulator
+from pollux_like.testing import say
+from pollux_like.testing.conversations import TOOLS
+
+PROVIDERS = {"openai": "gpt-5.2", "chat": "gpt-4o", "anthropic": "claude-opus-4-6"}
+ENV = Environment(instructions="Be brief.", tools=TOOLS)
+
+
+async def begun(sim: Simulator, to: Callable[..., Config], arguments: dict[str, Any]) -> Continuation:
+    """A conversation of one turn."""
+    sim.reply(say("Hello."))
+    output = await interact(ENV, Input("Hi", history=[]), to(), **arguments)
+    assert output.continuation is not None
+    return output.continuation
+
+
+async def goes_on(sim: Simulator, to: Callable[..., Config], arguments: dict[str, Any], old: Continuation) -> None:
+    """The old continuation still works."""
+    sim.clear()
+    sim.reply(say("Still here."))
+    output = await interact(ENV, Input("Go on", continuation=old), to(), **arguments)
+    assert output.text == "Still here."
+
+
+async def both(config: Config, brought: Input, arguments: dict[str, Any], *, streamed: bool) -> None:
+    if not streamed:
+        await interact(ENV, brought, config, **arguments)
+        return
+    async for _ in stream(ENV, brought, config, **arguments):
+        pass
