@@ -89,6 +89,16 @@ def dumps(value: object) -> str:
     return _encoder.encode(value)
 
 
+def dumps_received(value: object) -> str:
+    """JSON text of a value that a provider sent and that had to be changed: a lone surrogate in it stays an escape."""
+    text = dumps(value)
+    try:
+        check_text(text)
+    except JSONPolicyError:
+        return json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return text
+
+
 def _refuse_constant(word: str) -> float:
     raise JSONPolicyError(f"the text holds {word}, which JSON does not have")
 

@@ -84,6 +84,11 @@ class Reply:
     request_id: str | None = None
     notices: tuple[Notice, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Raises ConfigurationError for calls that no assistant message can hold, such as two with one id."""
+        if self.calls:
+            Message("assistant", "", self.calls)
+
 
 class Parser(Protocol):
     """Reads one answer. Pure; one instance per attempt."""

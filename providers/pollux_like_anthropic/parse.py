@@ -176,7 +176,7 @@ def _reply(message: dict[str, Any], native: tuple[str, ...], written: list[str])
     cut = message["stop_reason"] == "max_tokens"
     for index, (block, text) in enumerate(zip(blocks, native, strict=True)):
         call = _call(block, index, text, written[index], cut=cut and index == len(blocks) - 1)
-        kept.append(text if call is None or call.arguments_error is None else _emptied(block))
+        kept.append(text if call is None else _replayable(text, block, call))
         calls.extend([] if call is None else [call])
     text, reasoning = said(blocks)
     status = _FINISH.get(str(message["stop_reason"]), "other")
@@ -200,9 +200,12 @@ def _reply(message: dict[str, Any], native: tuple[str, ...], written: list[str])
     )
 
 
-def _emptied(block: dict[str, Any]) -> str:
-    """A call whose input is unusable is replayed without input: broken JSON would be refused for good."""
-    return canonical.dumps({**block, "input": {}})
+def _replayable(text: str, block: dict[str, Any], call: ToolCall) -> str:
+    """The text of a call's block. One whose input is unusable goes back without input, since broken JSON would be
+    refused for good; one that came without an id carries the id that the caller sees."""
+    if call.arguments_error is not None:
+        return canonical.dumps_received({**block, "id": call.id, "input": {}})
+    return text if block.get("id") else canonical.dumps_received({**block, "id": call.id})
 
 
 def _call(block: dict[str, Any], index: int, text: str, written: str, *, cut: bool = False) -> ToolCall | None:

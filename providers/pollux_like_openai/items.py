@@ -58,7 +58,7 @@ def _mended(text: str, item: dict[str, Any], loose: bool) -> str:
         changed.pop("status", None)
     if loose:
         changed.pop("id", None)
-    return text if changed == item else canonical.dumps(changed)
+    return text if changed == item else canonical.dumps_received(changed)
 
 
 def decoded(turn: Turn) -> list[tuple[str, dict[str, Any]]]:

@@ -112,12 +112,11 @@ def _reply(response: dict[str, Any], native: tuple[str, ...], store: bool) -> Re
         raise api_errors.api_error("openai", {"error": error}, status=200, headers={}, secret=None)
     items = [cast("dict[str, Any]", json.loads(text)) for text in native]
     texts, refusals, thoughts = said(items)
-    calls = tuple(
-        call for index, (item, text) in enumerate(zip(items, native, strict=True)) if (call := _call(item, index, text))
-    )
+    found = [_call(item, index, text) for index, (item, text) in enumerate(zip(items, native, strict=True))]
+    calls = tuple(call for call in found if call is not None)
     refusal = canonical.repair_text("\n\n".join(refusals)) if refusals else None
     return Reply(
-        native=native,
+        native=tuple(map(_named, native, items, found)),
         finish=_finish(response, bool(calls), refusal),
         text=canonical.repair_text("\n\n".join(texts)),
         reasoning=canonical.repair_text("\n\n".join(thoughts)),
@@ -155,6 +154,13 @@ def _call(item: dict[str, Any], index: int, text: str) -> ToolCall | None:
     if item.get("type") == "custom_tool_call":  # a free-form tool: its input is text, shown as {"input": text}
         return ToolCall(call_id, item.get("name") or "unnamed", None, {"input": str(item.get("input", ""))})
     return None
+
+
+def _named(text: str, item: dict[str, Any], call: ToolCall | None) -> str:
+    """The item's text. A call that came without an id carries the one that the caller sees, or no result could fit."""
+    if call is None or item.get("call_id"):
+        return text
+    return canonical.dumps_received({**item, "call_id": call.id})
 
 
 def _finish(response: dict[str, Any], calls: bool, refusal: str | None) -> Finish:
