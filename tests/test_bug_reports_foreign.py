@@ -143,7 +143,7 @@ def replayed(policy: Any, said: str) -> tuple[dict[str, Any], Reply]:
         ("RCP-06", "always", "renamed", "reasoning"), ("RCP-06", "never", "renamed", None),
     ],
 )  # fmt: skip
-def test_reasoning_text_goes_back_by_policy_and_under_its_own_name(case: str, policy: str, said: str, back: str | None) -> None:  # fmt: skip  # noqa: E501
+def test_reasoning_text_goes_back_by_policy_and_under_its_own_name(case: str, policy: str, said: str, back: str | None) -> None:  # fmt: skip
     """RCP: one rule per server, as data; the text is shown either way, and goes back under the name it came with."""
     message, reply = replayed(policy, said)
     assert reply.reasoning == "r", case
@@ -169,5 +169,3 @@ async def test_for_08_portable_messages_hold_no_provider_ids(wire: str) -> None:
     kept = json.dumps([message.to_jsonable() for message in output.messages])
     assert "c1" in kept
     assert not [name for name in ("msg_", "resp_", "fc_", "chatcmpl") if name in kept]
-
-

@@ -194,7 +194,9 @@ async def test_ori_19_tools_are_those_of_the_turn_and_a_change_is_reported() -> 
     """ORI-19: each turn's tools are the ones it brings; a turn that brings others says so."""
     fake = Fake(response(spoken("1")), response(spoken("2")), response(spoken("3")))
     output = await ask(fake.openai(), "go")
-    output = await ask(fake.openai(), Input("b", continuation=output.continuation), Environment(instructions="Be brief."))
+    output = await ask(
+        fake.openai(), Input("b", continuation=output.continuation), Environment(instructions="Be brief.")
+    )
     assert "environment_drift" in [notice.kind for notice in output.notices]
     output = await ask(fake.openai(), Input("c", continuation=output.continuation), ENV)
     assert ["tools" in body for body in fake.sent] == [True, False, True]

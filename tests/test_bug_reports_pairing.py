@@ -70,7 +70,9 @@ def pairs(wire: str, said: list[Body]) -> tuple[list[str], list[str], list[str]]
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("wire", WIRES)
-async def test_broken_histories_are_refused_alike(wire: str, case: str, history: list[Message], named: list[str]) -> None:
+async def test_broken_histories_are_refused_alike(
+    wire: str, case: str, history: list[Message], named: list[str]
+) -> None:
     """PAIR-01 a result was never saved, PAIR-02 and PAIR-04 the call was trimmed or summed up, ROL-03 no user begins."""
     fake = Fake()
     with pytest.raises(ConfigurationError) as caught:
@@ -89,7 +91,9 @@ async def test_broken_histories_are_refused_alike(wire: str, case: str, history:
     ],
 )
 @pytest.mark.parametrize("wire", WIRES)
-async def test_wrong_results_are_refused_and_the_state_stays(wire: str, case: str, given: Any, named: list[str]) -> None:
+async def test_wrong_results_are_refused_and_the_state_stays(
+    wire: str, case: str, given: Any, named: list[str]
+) -> None:
     """PAIR-04 unknown, PAIR-05 left open by a cancelled run, PAIR-08 repeated or foreign; the remedy works after."""
     fake = Fake(calls(wire, "c1", "c2"), texts(wire, "fine"))
     first = (await ask(fake.at(wire), "go", **options(wire))).continuation

@@ -109,7 +109,13 @@ async def test_str_06_reasoning_and_answer_count_apart() -> None:
     final = response(reasoning(text="why"), spoken("answer"))
     events = [
         {"type": "response.reasoning_summary_text.delta", "output_index": 0, "summary_index": 0, "delta": "why"},
-        {"type": "response.output_text.delta", "output_index": 1, "content_index": 0, "item_id": "m", "delta": "answer"},
+        {
+            "type": "response.output_text.delta",
+            "output_index": 1,
+            "content_index": 0,
+            "item_id": "m",
+            "delta": "answer",
+        },
         {"type": "response.completed", "response": final},
     ]
     output, seen = await watched(Fake(sse(*events)).openai(), "go")
@@ -203,7 +209,10 @@ async def test_use_04_06_07_usage_wherever_it_comes(last: Body) -> None:
 
 async def test_fin_01_a_paused_turn_goes_on_as_it_is() -> None:
     """FIN-01: a pause is no end; the turn goes back untouched, with nothing after it, and new content has to wait."""
-    blocks = [{"type": "text", "text": "I search. "}, {"type": "server_tool_use", "id": "srv_1", "name": "s", "input": {}}]
+    blocks = [
+        {"type": "text", "text": "I search. "},
+        {"type": "server_tool_use", "id": "srv_1", "name": "s", "input": {}},
+    ]
     fake = Fake(message(*blocks, stop="pause_turn"), texts("anthropic", "found"))
     output = await ask(fake.anthropic(), "go")
     assert (output.finish.status, output.finish.raw) == ("pause", "pause_turn")
@@ -300,7 +309,7 @@ async def test_rty_04_only_what_may_pass_is_repeated(wire: str, status: int, att
 
 async def test_arg_02_a_streamed_call_without_arguments() -> None:
     """ARG-02: a streamed call without argument pieces has no arguments, and is a call all the same."""
-    fake = Fake(message_sse(*block_events(0, tool_use("t1")), stop="tool_use"), chat_sse(pieces(0, "", "c1", "f"), finish="tool_calls"))  # fmt: skip  # noqa: E501
+    fake = Fake(message_sse(*block_events(0, tool_use("t1")), stop="tool_use"), chat_sse(pieces(0, "", "c1", "f"), finish="tool_calls"))  # fmt: skip
     for output in ((await watched(fake.anthropic(), "go"))[0], (await watched(fake.openai(), "go", **CHAT))[0]):
         found: list[Any] = [(call.arguments, call.arguments_error) for call in output.tool_calls]
         assert found == [({}, None)]

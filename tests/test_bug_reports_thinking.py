@@ -40,7 +40,7 @@ from pollux_like import (
 pytestmark = pytest.mark.anyio
 DONE = message({"type": "text", "text": "done"})
 CALL = block_events(1, tool_use("toolu_1"))
-ROUND = [Message("user", "a"), Message("assistant", tool_calls=(ToolCall("c1", "f"),)), Message("tool", "r", tool_call_id="c1")]  # fmt: skip  # noqa: E501
+ROUND = [Message("user", "a"), Message("assistant", tool_calls=(ToolCall("c1", "f"),)), Message("tool", "r", tool_call_id="c1")]  # fmt: skip
 
 
 def answered(output: Output, *, saved: bool = False) -> Input:
@@ -53,7 +53,7 @@ def answered(output: Output, *, saved: bool = False) -> Input:
 async def test_ath_01_a_signature_in_its_own_event_is_kept() -> None:
     """ATH-01: the streamed block carries its signature back, as the block that was not streamed does."""
     block, call = thinking("ab", "SIG=="), tool_use("toolu_1")
-    fake = Fake(message_sse(*thinking_events(0, "SIG==", "a", "b"), *CALL, stop="tool_use"), DONE, message(block, call), DONE)  # fmt: skip  # noqa: E501
+    fake = Fake(message_sse(*thinking_events(0, "SIG==", "a", "b"), *CALL, stop="tool_use"), DONE, message(block, call), DONE)  # fmt: skip
     streamed, _ = await watched(fake.anthropic(), "go", **THINK)
     await ask(fake.anthropic(), answered(streamed), **THINK)
     whole = await ask(fake.anthropic(), "go", **THINK)
@@ -66,7 +66,7 @@ async def test_ath_02_thinking_blocks_stay_apart() -> None:
     """ATH-02: two thinking blocks keep their own text, signature and place among the others."""
     text = block_events(1, {"type": "text", "text": ""}, {"type": "text_delta", "text": "t"})
     call = block_events(3, tool_use("toolu_1"))
-    fake = Fake(message_sse(*thinking_events(0, "S1", "A"), *text, *thinking_events(2, "S2", "B"), *call, stop="tool_use"), DONE)  # fmt: skip  # noqa: E501
+    fake = Fake(message_sse(*thinking_events(0, "S1", "A"), *text, *thinking_events(2, "S2", "B"), *call, stop="tool_use"), DONE)  # fmt: skip
     output, _ = await watched(fake.anthropic(), "go", **THINK)
     await ask(fake.anthropic(), answered(output), **THINK)
     blocks = [thinking("A", "S1"), {"type": "text", "text": "t"}, thinking("B", "S2"), tool_use("toolu_1")]

@@ -90,7 +90,9 @@ async def test_unusable_arguments_are_shown_never_run_and_never_replayed(wire: s
     assert text not in str(caught.value)
     assert output.finish.status == "tool_calls"
     wrong = [ToolResult("c1", "bad JSON", is_error=True)]
-    output = await ask(fake.at(wire), Input(continuation=reloaded(output.continuation), tool_results=wrong), **options(wire))
+    output = await ask(
+        fake.at(wire), Input(continuation=reloaded(output.continuation), tool_results=wrong), **options(wire)
+    )
     output = await ask(fake.at(wire), Input("b", continuation=reloaded(output.continuation)), **options(wire))
     await ask(fake.at(wire), Input("c", continuation=output.continuation), **options(wire))
     for said in fake.said[1:]:
@@ -114,7 +116,9 @@ async def test_arg_02_no_arguments_are_the_empty_object(wire: str) -> None:
     output = await called_with(wire, "", fake)
     (call,) = output.tool_calls
     assert (call.arguments, call.arguments_error) == ({}, None)
-    await ask(fake.at(wire), Input(continuation=output.continuation, tool_results=[ToolResult("c1", "ok")]), **options(wire))
+    await ask(
+        fake.at(wire), Input(continuation=output.continuation, tool_results=[ToolResult("c1", "ok")]), **options(wire)
+    )
     assert arguments_sent(wire, fake.said[1]) in ([[""], ["{}"]] if wire in STRINGY else [[{}]])
 
 
@@ -191,9 +195,14 @@ SCHEMAS: dict[str, tuple[Body | None, str, str]] = {
         "s['properties']['n']['enum'] == [60, 1440]",
     ),
     "SCH-14": (
-        object_of({"l": {"type": "array", "items": {"type": "object", "required": ["id", "toString"]}}}, "l"),
+        object_of({"l": {"type": "array", "items": object_of({"id": STRING}, "id", "toString")}}, "l"),
         "'toString' not in str(s)",
         "'toString' not in str(s)",
+    ),
+    "SCH-14, open": (  # without properties it is an open map that must have these keys: legal where nothing is strict
+        object_of({"l": {"type": "array", "items": {"type": "object", "required": ["id"]}}}, "l"),
+        "not strict and s['properties']['l']['items']['required'] == ['id']",
+        "not strict and s['properties']['l']['items']['required'] == ['id']",
     ),
     "SCH-15": (
         object_of({"l": {"type": "array", "items": {"type": "string", "format": "x-own"}}}, "l"),
@@ -233,7 +242,9 @@ async def test_schemas_are_sent_in_the_form_that_is_taken(wire: str, case: str) 
     sent = fake.sent[0]["tools"][0]
     function = sent["function"] if wire == "chat" else sent
     form = function["input_schema" if wire == "anthropic" else "parameters"]
-    assert eval(anthropic if wire == "anthropic" else openai, {"s": form, "strict": function.get("strict", False)}), form
+    assert eval(anthropic if wire == "anthropic" else openai, {"s": form, "strict": function.get("strict", False)}), (
+        form
+    )
     assert json.dumps(schema) == before  # SCH-04
     assert tool.parameters == (schema or {})
 
@@ -242,7 +253,9 @@ async def test_sch_03_the_other_tools_stay_strict() -> None:
     """SCH-03, SCH-04: the tool with a free map goes loose alone, with its schema as declared."""
     free = object_of({"m": {"type": "object", "additionalProperties": True}}, "m")
     fake = Fake(texts("openai", "x"))
-    env = Environment(tools=[ToolDeclaration("free", "", free), ToolDeclaration("closed", "", object_of({"a": STRING}))])
+    env = Environment(
+        tools=[ToolDeclaration("free", "", free), ToolDeclaration("closed", "", object_of({"a": STRING}))]
+    )
     await ask(fake.openai(), "go", env)
     loose, strict = fake.sent[0]["tools"]
     assert (loose["strict"], loose["parameters"], strict["strict"]) == (False, free, True)
@@ -313,5 +326,7 @@ async def test_tch_01_and_03_a_forced_tool_beside_thinking(choice: Any, thinks: 
     first = await ask(fake.anthropic(), "go", **thinks)
     results = [ToolResult("t1", "ok")]
     with pytest.raises(ConfigurationError, match="forced"):
-        await ask(fake.anthropic(), Input(continuation=first.continuation, tool_results=results), tool_choice=choice, **thinks)
+        await ask(
+            fake.anthropic(), Input(continuation=first.continuation, tool_results=results), tool_choice=choice, **thinks
+        )
     assert len(fake.raw) == 1

@@ -285,7 +285,7 @@ async def watched(name: str, pieces: list[bytes]) -> Output:
     async for event in stream(
         Environment(tools=TOOLS),
         Input("x", history=[]),
-        Config(provider, model, client=client),
+        Config(provider, model, client=client, max_attempts=1),
         provider_options=options,
     ):
         output = event.output

@@ -40,7 +40,9 @@ class Fake:
             raise given
         if isinstance(given, str):
             return httpx2.Response(200, text=given, headers={"content-type": "text/event-stream"})
-        return given if isinstance(given, httpx2.Response) else httpx2.Response(200, json=given)
+        if isinstance(given, httpx2.Response):
+            return given
+        return httpx2.Response(200, text=json.dumps(given), headers={"content-type": "application/json"})
 
     @property
     def sent(self) -> list[Body]:
@@ -194,7 +196,7 @@ def thinking_events(index: int, signature: str, *texts: str) -> list[Body]:
     return block_events(index, thinking("", ""), *deltas, {"type": "signature_delta", "signature": signature})
 
 
-def refused(status: int, *, code: str | None = None, type: str = "invalid_request_error", text: str = "no", **headers: str) -> httpx2.Response:  # fmt: skip  # noqa: E501
+def refused(status: int, *, code: str | None = None, type: str = "invalid_request_error", text: str = "no", **headers: str) -> httpx2.Response:  # fmt: skip
     """A refusal in the envelope that both SDKs read."""
     error = {"type": type, "code": code, "message": text}
     named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -223,7 +225,7 @@ async def ask(config: Config, input: Input | str, env: Environment = ENV, **argu
     return await interact(env, Input(input, history=[]) if isinstance(input, str) else input, config, **arguments)
 
 
-async def watched(config: Config, input: Input | str, env: Environment = ENV, **arguments: Any) -> tuple[Output, list[Event]]:  # fmt: skip  # noqa: E501
+async def watched(config: Config, input: Input | str, env: Environment = ENV, **arguments: Any) -> tuple[Output, list[Event]]:  # fmt: skip
     """One turn, streamed, with its events."""
     given = Input(input, history=[]) if isinstance(input, str) else input
     events = [event async for event in stream(env, given, config, **arguments)]

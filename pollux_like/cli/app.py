@@ -13,7 +13,9 @@ from pollux_like.cli import demo as demo_room
 from pollux_like.cli import doctor as doctor_room
 from pollux_like.cli.console import console, guarded
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Keep an LLM conversation going.")
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="Keep an LLM conversation going."
+)
 local = typer.Typer(no_args_is_help=True, help="The embedded model.")
 app.add_typer(local, name="local")
 
@@ -47,7 +49,7 @@ def demo(
 @app.command()
 def simulate(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0 takes any free port.")] = 8099,
+    port: Annotated[int, typer.Option(help="0 takes any free port.")] = 8399,
 ) -> None:
     """Serve strict stand-ins for the vendor APIs on loopback; point any vendor's SDK at them."""
     with guarded():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import typer
@@ -16,7 +16,7 @@ errors = Console(stderr=True, highlight=False)
 
 
 @contextmanager
-def guarded() -> Iterator[None]:
+def guarded() -> Generator[None, None, None]:
     """Turn an expected error into its sentences and exit status 1."""
     try:
         yield

@@ -67,6 +67,7 @@ class Ledger:
 
     def __post_init__(self) -> None:
         self.begin()
+        self.answers = 0
 
     def forget(self) -> None:
         """Everything issued so far becomes unknown, and a seed starts again."""

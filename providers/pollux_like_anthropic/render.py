@@ -31,7 +31,8 @@ def render(request: Request) -> Wire:
     clash = OURS & options.keys()
     if clash:
         raise ConfigurationError(
-            f"provider_options set {min(clash)!r}, which the library sets itself", hint="Use the argument of interact()"
+            f"provider_options set {min(clash)!r}, which the library decides itself",
+            hint="Use the argument of interact(), or leave it out",
         )
     notices: list[Notice] = []
     head: dict[str, Any] = {"model": request.model}
@@ -55,9 +56,17 @@ def render(request: Request) -> Wire:
             head[name] = getattr(settings, name)
     if thinking.get("type") in ("enabled", "adaptive") and settings.temperature not in (None, 1, 1.0):
         raise ConfigurationError("temperature is given while the model thinks", hint="Leave it out, or use 1")
+    if thinking.get("type") in ("enabled", "adaptive") and choice is not None and choice["type"] in ("any", "tool"):
+        raise ConfigurationError(
+            "a tool is forced while the model thinks", hint='Use tool_choice="auto", or leave thinking out'
+        )
     if settings.stop:
         head["stop_sequences"] = list(settings.stop)
     if request.cache == "auto":
+        if "cache_control" in options:
+            raise ConfigurationError(
+                "provider_options set cache_control beside Environment.cache", hint="Give only one"
+            )
         head["cache_control"] = {"type": "ephemeral"}
     container = options.get("container") or next(
         (turn.state["container"] for turn in reversed(request.turns) if "container" in turn.state), None

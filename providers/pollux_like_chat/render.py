@@ -22,8 +22,9 @@ from .parse import REASONING, ChatParser
 OURS = frozenset({
     "model", "messages", "stream", "tool_choice", "parallel_tool_calls", "max_tokens", "max_completion_tokens",
     "temperature", "top_p", "seed", "stop", "response_format", "reasoning_effort", "stream_options",
+    "n",
 })  # fmt: skip
-"""Body keys that this library sets; in provider_options they are refused."""
+"""Body keys that this library sets, or whose answers it would drop; in provider_options they are refused."""
 
 
 def render(request: Request, dialect: Dialect) -> Wire:
@@ -31,11 +32,18 @@ def render(request: Request, dialect: Dialect) -> Wire:
     clash = OURS & request.options.keys()
     if clash:
         raise ConfigurationError(
-            f"provider_options set {min(clash)!r}, which the library sets itself", hint="Use the argument of interact()"
+            f"provider_options set {min(clash)!r}, which the library decides itself",
+            hint="Use the argument of interact(), or leave it out",
         )
     notices: list[Notice] = []
     head: dict[str, Any] = {"model": request.model}
     hosted: list[dict[str, Any]] = list(request.options.get("tools") or ())
+    for tool in hosted:
+        name = api_errors.member(tool, "function").get("name")
+        if name in {declared.name for declared in request.tools}:
+            raise ConfigurationError(
+                f"a tool of provider_options has the name {name!r} of a declared one", hint="Rename one of them"
+            )
     tools = [*_tools(request.tools, dialect, notices), *hosted]
     if tools:
         head["tools"] = tools

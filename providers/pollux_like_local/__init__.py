@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pollux_like_chat import Dialect, portable
+from pollux_like_chat import render as chat_render
+
 from pollux_like.config import Config
 from pollux_like.continuation import Turn
 from pollux_like.provider import Adapter, Capabilities, Portable, Request, Vendor, Wire
-from pollux_like_chat import Dialect, portable
-from pollux_like_chat import render as chat_render
 
 from .models import DEFAULT_MODEL, MODEL_ENV
 

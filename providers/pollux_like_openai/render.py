@@ -22,9 +22,9 @@ from .parse import ResponsesParser
 
 OURS = frozenset({
     "model", "input", "instructions", "stream", "tool_choice", "parallel_tool_calls", "max_output_tokens",
-    "temperature", "top_p", "previous_response_id", "conversation",
+    "temperature", "top_p", "previous_response_id", "conversation", "background",
 })  # fmt: skip
-"""Body keys that this library sets; in provider_options they are refused."""
+"""Body keys that this library sets, or that would take the conversation out of its hands: refused in the options."""
 SPECIAL = frozenset({"api", "store", "include", "tools", "reasoning", "text"})
 
 
@@ -40,7 +40,8 @@ def render(request: Request) -> Wire:
     clash = OURS & options.keys()
     if clash:
         raise ConfigurationError(
-            f"provider_options set {min(clash)!r}, which the library sets itself", hint="Use the argument of interact()"
+            f"provider_options set {min(clash)!r}, which the library decides itself",
+            hint="Use the argument of interact(), or leave it out",
         )
     store = bool(options.get("store", False))
     notices: list[Notice] = []
