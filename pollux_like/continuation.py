@@ -8,14 +8,16 @@ the text, U+0000 is escaped there, and a store that appends may keep one row per
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from pollux_like import canonical, checks, pairing, plugins
 from pollux_like.errors import ConfigurationError, ContinuationError
 from pollux_like.memo import Memo
 from pollux_like.messages import Message, ToolCall
+
+T = TypeVar("T")
 
 VERSION = 1
 FORMAT = "pollux_like.continuation"
@@ -252,6 +254,28 @@ def extended(before: Continuation | None, turn: Turn) -> Continuation:
 def turns_of(continuation: Continuation) -> tuple[Turn, ...]:
     """The turns, oldest first; at least one."""
     return continuation._turns  # pyright: ignore[reportPrivateUsage]
+
+
+def folded(turns: Sequence[Turn], key: object, empty: T, step: Callable[[T, int], T]) -> T:
+    """A fold over the turns, `step(state, index)` from the oldest on, that costs only the turns that are new.
+
+    The newest turn keeps the state, and hands it on when it is no longer the newest: memory stays linear. A branch from
+    an older turn is folded from the start. The state is never None, and depends on nothing but the turns and `key`.
+    """
+    done = len(turns)
+    state = empty
+    while done > 0:
+        kept = turns[done - 1].take(key)
+        if kept is not None:
+            state = kept
+            break
+        done -= 1
+    for index in range(done, len(turns)):
+        state = step(state, index)
+    if turns:
+        newest = state
+        turns[-1].remember(key, lambda: newest)
+    return state
 
 
 def size_of(continuation: Continuation) -> int:

@@ -24,3 +24,8 @@ class Memo:
         if key not in memo:
             memo[key] = compute()
         return cast("T", memo[key])
+
+    def take(self, key: Any) -> Any:
+        """What is kept under `key`, which is forgotten here; None where nothing is."""
+        memo: dict[Any, Any] = getattr(self, "_memo", {})
+        return memo.pop(key, None)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pollux_like.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "pollux_like.providers"
 
@@ -16,6 +18,8 @@ _registered: dict[str, Any] = {}
 
 @cache
 def _installed() -> Mapping[str, EntryPoint]:
+    from importlib.metadata import entry_points  # a fifth of this library's import time, so not before it is needed
+
     found: dict[str, EntryPoint] = {}
     for point in entry_points(group=GROUP):
         other = found.setdefault(point.name, point)

@@ -116,7 +116,6 @@ def check_issuer(turns: tuple[Turn, ...], now: Stamp) -> list[Notice]:
     """Refuse state that another issuer made; report what changed within the allowed."""
     last = turns[-1]
     then = last.stamp
-    opaque = any(turn.signed for turn in turns)
     notices: list[Notice] = []
     if then.provider != now.provider:
         raise ConfigurationError(
@@ -130,6 +129,7 @@ def check_issuer(turns: tuple[Turn, ...], now: Stamp) -> list[Notice]:
         )
     if then.endpoint != now.endpoint:
         old, new = urlsplit(then.endpoint).hostname, urlsplit(now.endpoint).hostname
+        opaque = any(turn.signed for turn in turns)
         if opaque and old != new and old not in _LOOPBACK and new not in _LOOPBACK:
             raise ConfigurationError(
                 f"the continuation holds state that {old} sealed, and {new} cannot open it",

@@ -62,6 +62,18 @@ class Request:
     cache: str | None = None
     streaming: bool = True
 
+    def at(self, index: int) -> tuple[tuple[Message, ...], tuple[Source, ...], tuple[Source, ...]]:
+        """What the turn of that index (`len(turns)` is this one) puts before the model: messages, the sources at the
+        head of its first message, the media of its last user message."""
+        messages = self.added if index == len(self.turns) else self.turns[index].added
+        return messages, self.sources if index == 0 else (), self.media.get(index, ())
+
+    @property
+    def standing(self) -> tuple[object, ...]:
+        """What the rendering of past turns depends on beside the turns: a key for `continuation.folded`."""
+        past = ((index, one.digest) for index, media in self.media.items() for one in media if index < len(self.turns))
+        return (*(source.digest for source in self.sources), *past)
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:

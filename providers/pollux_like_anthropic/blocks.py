@@ -19,15 +19,10 @@ from pollux_like.continuation import Turn
 THINKING = ("thinking", "redacted_thinking")
 
 
-def replayed(turn: Turn, *, from_compaction: bool = False) -> list[str]:
-    """The texts of the turn's blocks as the next request carries them. Remembered: a turn never changes."""
-    return turn.remember(("anthropic.blocks", from_compaction), lambda: _replayed(turn, from_compaction))
-
-
-def _replayed(turn: Turn, from_compaction: bool) -> list[str]:
+def replayed(turn: Turn) -> list[str]:
+    """The texts of the turn's blocks as the next request carries them, from its signed compaction on."""
     blocks = decoded(turn)
-    if from_compaction:
-        blocks = blocks[_signed_compaction(blocks) or 0 :]
+    blocks = blocks[_signed_compaction(blocks) or 0 :]
     answered = {block.get("tool_use_id") for _, block in blocks}
     kept = [
         (text, block)
@@ -47,7 +42,7 @@ def _replayed(turn: Turn, from_compaction: bool) -> list[str]:
 
 def decoded(turn: Turn) -> list[tuple[str, dict[str, Any]]]:
     """Each block with its text."""
-    return turn.remember("anthropic.decoded", lambda: [(text, json.loads(text)) for text in turn.native])
+    return [(text, json.loads(text)) for text in turn.native]
 
 
 def begins_with_thinking(turn: Turn) -> bool:
@@ -56,16 +51,11 @@ def begins_with_thinking(turn: Turn) -> bool:
     return bool(blocks) and blocks[0][1].get("type") in THINKING
 
 
-def first_turn(turns: Sequence[Turn]) -> int | None:
-    """The turn whose signed compaction block must open the conversation; None where there is no such block.
-
-    A signed compaction stands for everything before it and must be the first block sent (error code
-    compaction_block_misplaced). An unsigned one may keep its place, and the API ignores what precedes it.
+def opens_anew(turn: Turn) -> bool:
+    """Whether the turn holds a signed compaction, which stands for everything before it and must be the first block
+    sent (error code compaction_block_misplaced). An unsigned one keeps its place, and the API ignores what precedes it.
     """
-    for index in range(len(turns) - 1, -1, -1):
-        if _signed_compaction(decoded(turns[index])) is not None:
-            return index
-    return None
+    return _signed_compaction(decoded(turn)) is not None
 
 
 def _signed_compaction(blocks: Sequence[tuple[str, dict[str, Any]]]) -> int | None:

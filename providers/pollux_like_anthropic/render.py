@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from pollux_like import canonical, schemas
+from pollux_like.continuation import folded
 from pollux_like.errors import ConfigurationError
 from pollux_like.messages import Message
 from pollux_like.output import Notice
@@ -13,7 +15,7 @@ from pollux_like.provider import Request, Wire
 from pollux_like.sources import Source, labelled
 from pollux_like.wire_ids import wire_ids, wire_name
 
-from .blocks import begins_with_thinking, first_turn, replayed
+from .blocks import begins_with_thinking, opens_anew, replayed
 from .models import family
 from .parse import MessagesParser
 from .tools import tool_choice, tools_of
@@ -68,10 +70,10 @@ def render(request: Request) -> Wire:
                 "provider_options set cache_control beside Environment.cache", hint="Give only one"
             )
         head["cache_control"] = {"type": "ephemeral"}
-    container = options.get("container") or next(
-        (turn.state["container"] for turn in reversed(request.turns) if "container" in turn.state), None
-    )
-    if container is not None:
+    turns = request.turns
+    kept = folded(turns, "anthropic.container", "", lambda before, at: turns[at].state.get("container", before))
+    container = options.get("container") or kept
+    if container:
         head["container"] = container
     head.update({key: value for key, value in options.items() if key not in SPECIAL})
     if request.streaming:
@@ -185,29 +187,20 @@ def _check_thinking(request: Request, thinking: dict[str, Any]) -> None:
 
 
 def _messages(request: Request) -> list[str]:
-    """The texts of the messages, each turn's rendered once and remembered."""
-    result: list[str] = []
-    now = len(request.turns)
-    start = first_turn(request.turns)
-    for index in range(start or 0, now):
-        turn = request.turns[index]
-        if start is None or index > start:
-            result.extend(_turn_added(request, index))
-        blocks = replayed(turn, from_compaction=index == start)
-        if blocks:
-            result.append(f'{{"role":"assistant","content":[{",".join(blocks)}]}}')
-    result.extend(_turn_added(request, now))
-    return result
+    """The texts of the messages; those of past turns are joined already."""
+    past = folded(request.turns, ("anthropic", request.standing), "", partial(_past, request))
+    added = _added(*request.at(len(request.turns)))
+    return [past, *added] if past else added
 
 
-def _turn_added(request: Request, index: int) -> list[str]:
-    sources = request.sources if index == 0 else ()
-    media = request.media.get(index, ())
-    if index == len(request.turns):
-        return _added(request.added, sources, media)
+def _past(request: Request, before: str, index: int) -> str:
+    """The joined messages of the turns up to one. A signed compaction must be the first block of a conversation."""
     turn = request.turns[index]
-    key = ("anthropic.added", tuple(source.digest for source in (*sources, *media)))
-    return turn.remember(key, lambda: _added(turn.added, sources, media))
+    blocks = replayed(turn)
+    said = [f'{{"role":"assistant","content":[{",".join(blocks)}]}}'] if blocks else []
+    if opens_anew(turn):
+        return ",".join(said)
+    return ",".join([*([before] if before else []), *_added(*request.at(index)), *said])
 
 
 def _added(messages: Sequence[Message], sources: Sequence[Source], media: Sequence[Source]) -> list[str]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pollux_like import schemas
+from pollux_like.continuation import folded
 from pollux_like.errors import ConfigurationError
+from pollux_like.messages import Message, ToolCall
 from pollux_like.output import Notice
 from pollux_like.provider import Request
 from pollux_like.tools import ToolDeclaration
@@ -60,15 +63,26 @@ def _tool(tool: ToolDeclaration, model: str, budget: list[int], notices: list[No
 
 
 def _stubs(request: Request, notices: list[Notice]) -> list[dict[str, Any]]:
-    names = [call.name for turn in request.turns for call in turn.calls]
-    messages = [message for turn in request.turns for message in turn.added] + list(request.added)
-    names.extend(call.name for message in messages for call in message.tool_calls)
+    turns = request.turns
+    none: tuple[str, ...] = ()
+    past = folded(
+        turns, "anthropic.names", none, lambda before, at: _distinct(*before, *_names(turns[at].calls, turns[at].added))
+    )
+    names = [*past, *_names((), request.added)]
     if not names:
         return []
     notices.append(
         Notice("tool_stubs", "the conversation holds tool calls and no tools are given; they are named only")
     )
     return [{"name": wire_name(name), "input_schema": {"type": "object"}} for name in dict.fromkeys(names)]
+
+
+def _distinct(*names: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
+
+
+def _names(calls: Sequence[ToolCall], messages: Sequence[Message]) -> list[str]:
+    return [call.name for call in (*calls, *(call for message in messages for call in message.tool_calls))]
 
 
 def tool_choice(request: Request) -> dict[str, Any] | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, cast
 
 from pollux_like import api_errors, canonical, schemas
-from pollux_like.continuation import Turn
+from pollux_like.continuation import Turn, folded
 from pollux_like.errors import ConfigurationError
 from pollux_like.messages import Message
 from pollux_like.output import Notice
@@ -108,18 +109,18 @@ def _settings(request: Request, dialect: Dialect, notices: list[Notice]) -> dict
 
 
 def _messages(request: Request, dialect: Dialect) -> list[str]:
-    """The texts of the messages, each turn's rendered once and remembered."""
-    result: list[str] = []
+    """The texts of the messages; those of past turns are joined already."""
+    system: list[str] = []
     if request.instructions is not None:
-        result.append(canonical.dumps({"role": dialect.system_role, "content": request.instructions}))
-    for index, turn in enumerate(request.turns):
-        result.extend(_turn_added(request, index))
-        result.extend(_remembered(turn, dialect))
-    return [*result, *_turn_added(request, len(request.turns))]
+        system.append(canonical.dumps({"role": dialect.system_role, "content": request.instructions}))
+    past = folded(request.turns, ("chat", dialect, request.standing), "", partial(_past, request, dialect))
+    return [*system, *([past] if past else []), *_added(*request.at(len(request.turns)))]
 
 
-def _remembered(turn: Turn, dialect: Dialect) -> list[str]:
-    return turn.remember(("chat", dialect), lambda: _replayed(turn, dialect))
+def _past(request: Request, dialect: Dialect, before: str, index: int) -> str:
+    """The joined messages of the turns up to one."""
+    earlier = [before] if before else []
+    return ",".join([*earlier, *_added(*request.at(index)), *_replayed(request.turns[index], dialect)])
 
 
 def _replayed(turn: Turn, dialect: Dialect) -> list[str]:
@@ -154,16 +155,6 @@ def _replayed(turn: Turn, dialect: Dialect) -> list[str]:
 
 def _arguments(text: str, arguments: dict[str, Any] | None) -> str:
     return text if arguments is not None and text.strip() else "{}"
-
-
-def _turn_added(request: Request, index: int) -> list[str]:
-    sources = request.sources if index == 0 else ()
-    media = request.media.get(index, ())
-    if index == len(request.turns):
-        return _added(request.added, sources, media)
-    turn = request.turns[index]
-    key = ("chat.added", tuple(source.digest for source in (*sources, *media)))
-    return turn.remember(key, lambda: _added(turn.added, sources, media))
 
 
 def _added(messages: Sequence[Message], sources: Sequence[Source], media: Sequence[Source]) -> list[str]:

@@ -21,14 +21,10 @@ from pollux_like import canonical
 from pollux_like.continuation import Turn
 
 
-def replayed(turn: Turn, *, after_compaction: bool = False) -> list[str]:
-    """The texts of the turn's items as the next request carries them. Remembered: a turn never changes."""
-    return turn.remember(("openai.items", after_compaction), lambda: _replayed(turn, after_compaction))
-
-
-def _replayed(turn: Turn, after_compaction: bool) -> list[str]:
+def replayed(turn: Turn) -> list[str]:
+    """The texts of the turn's items as the next request carries them, from its compaction on where there is one."""
     items = decoded(turn)
-    if after_compaction:
+    if compacts(turn):
         items = items[_compaction(items) or 0 :]
     while items and _kind(items[-1][1]) == "reasoning" and items[-1][1].get("id"):
         items = items[:-1]
@@ -63,7 +59,7 @@ def _mended(text: str, item: dict[str, Any], loose: bool) -> str:
 
 def decoded(turn: Turn) -> list[tuple[str, dict[str, Any]]]:
     """Each item with its text."""
-    return turn.remember("openai.decoded", lambda: [(text, json.loads(text)) for text in turn.native])
+    return [(text, json.loads(text)) for text in turn.native]
 
 
 def custom_calls(turn: Turn) -> frozenset[str]:
@@ -72,19 +68,15 @@ def custom_calls(turn: Turn) -> frozenset[str]:
     return frozenset(str(item.get("call_id")) for item in calls)
 
 
-def compacted(turns: Sequence[Turn]) -> tuple[int, bool]:
-    """The first turn to send, and whether what it added is sent too.
+def compacts(turn: Turn) -> bool:
+    """Whether the turn holds a compaction item that stands for everything before it.
 
-    A compaction item stands for everything before it, and the API still reads and bills what is sent before it; so the
-    replay begins at the newest one. Not where a call before it is answered after it: pairs are never split.
+    The API still reads and bills what is sent before such an item, so the replay begins at the newest one. Not where a
+    call before it is answered after it: pairs are never split.
     """
-    for index in range(len(turns) - 1, -1, -1):
-        items = decoded(turns[index])
-        at = _compaction(items)
-        if at is not None:
-            split = any(_kind(item).endswith("_call") and item.get("call_id") for _, item in items[:at])
-            return index, split
-    return 0, True
+    items = decoded(turn)
+    at = _compaction(items)
+    return at is not None and not any(_kind(item).endswith("_call") and item.get("call_id") for _, item in items[:at])
 
 
 def _compaction(items: Sequence[tuple[str, dict[str, Any]]]) -> int | None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from pollux_like import canonical, schemas
-from pollux_like.continuation import Turn
+from pollux_like.continuation import Turn, folded
 from pollux_like.errors import ConfigurationError
 from pollux_like.messages import Message
 from pollux_like.output import Notice
@@ -16,7 +17,7 @@ from pollux_like.sources import Source, labelled
 from pollux_like.tools import ToolDeclaration
 from pollux_like.wire_ids import spoken_result, wire_ids, wire_name
 
-from .items import compacted, custom_calls, replayed
+from .items import compacts, custom_calls, replayed
 from .models import NO_REASONING
 from .parse import ResponsesParser
 
@@ -140,30 +141,26 @@ def _settings(request: Request, notices: list[Notice]) -> dict[str, Any]:
 
 
 def _input(request: Request, chained: bool) -> list[str]:
-    """The texts of the input items, each turn's rendered once and remembered."""
+    """The texts of the input items; those of past turns are joined already."""
     now = len(request.turns)
+    last = request.turns[-1] if request.turns else None
+    messages, sources, media = request.at(now)
+    added = _added(messages, last, sources, media)
     if chained:
-        return _added(request.added, request.turns[-1], (), request.media.get(now, ()))
-    start, keep_added = compacted(request.turns)
-    items: list[str] = []
-    for index in range(start, now):
-        turn = request.turns[index]
-        if index > start or keep_added:
-            items.extend(_turn_added(request, index))
-        items.extend(replayed(turn, after_compaction=index == start and not keep_added))
-    items.extend(_turn_added(request, now))
-    return items
+        return added
+    past = folded(request.turns, ("openai", request.standing), "", partial(_past, request))
+    return [past, *added] if past else added
 
 
-def _turn_added(request: Request, index: int) -> list[str]:
-    sources = request.sources if index == 0 else ()
-    media = request.media.get(index, ())
-    before = request.turns[index - 1] if index else None
-    if index == len(request.turns):
-        return _added(request.added, before, sources, media)
+def _past(request: Request, before: str, index: int) -> str:
+    """The joined items of the turns up to one. A compaction item stands for everything before it."""
     turn = request.turns[index]
-    key = ("openai.added", tuple(source.digest for source in (*sources, *media)))
-    return turn.remember(key, lambda: _added(turn.added, before, sources, media))
+    items = replayed(turn)
+    if not compacts(turn):
+        messages, sources, media = request.at(index)
+        earlier = [before] if before else []
+        items = [*earlier, *_added(messages, request.turns[index - 1] if index else None, sources, media), *items]
+    return ",".join(items)
 
 
 def _added(
