@@ -20,7 +20,7 @@ MAX_DEPTH = 100
 """Deepest nesting of arrays and objects that is accepted in any JSON value. Far above any real tool schema or call."""
 
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-_WHITESPACE = re.compile(r'("(?:[^"\\]|\\.)*")|[ \t\n\r]+', re.DOTALL)
+_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[^ \t\n\r"]+', re.DOTALL)
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _BRACKETS = re.compile(r"[\[\]{}]")
 _BLANK = re.compile(r"[ \t\n\r]*")
@@ -149,7 +149,7 @@ def check_depth(text: str) -> None:
 
 def minify(text: str) -> str:
     """Remove white space between the tokens of JSON text. Strings and numbers keep their exact spelling."""
-    return _WHITESPACE.sub(r"\1", text)
+    return "".join(_TOKENS.findall(text))
 
 
 def _skip(text: str, at: int) -> int:

@@ -76,10 +76,10 @@ async def pooled(config: Config) -> Connection:
 def _key(config: Config) -> object:
     vendor = vendor_of(config)
     variables = tuple(os.environ.get(name) for name in vendor.key_variables)
-    # The client itself, not its id: the entry keeps it alive, and identity decides for clients without __eq__.
+    # The entry's adapter holds the client, so its id names nothing else while the entry lives.
     return (
         config.provider,
-        vendor.endpoint(config),
+        None if config.client is not None else vendor.endpoint(config),
         config.api_key,
         variables,
         id(config.client),

@@ -115,18 +115,13 @@ class SDKAdapter:
         yield replace(reply, request_id=_request_id(response))
 
     async def _text(self, response: httpx2.Response) -> str:
-        parts: list[str] = []
-        size = 0
-        async for part in response.aiter_text():
-            parts.append(part)
-            size += len(part)
-            if size > MAX_REPLY_CHARS:
-                raise APIError(
-                    f"{self._provider} sent more than {MAX_REPLY_CHARS:,} characters",
-                    hint="Lower max_tokens",
-                    provider=self._provider,
-                )
-        return "".join(parts)
+        if len(await response.aread()) > MAX_REPLY_CHARS:
+            raise APIError(
+                f"{self._provider} sent more than {MAX_REPLY_CHARS:,} bytes",
+                hint="Lower max_tokens",
+                provider=self._provider,
+            )
+        return response.text
 
     def _completed(self, error: APIError, response: httpx2.Response) -> APIError:
         secret = self._secret()

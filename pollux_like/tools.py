@@ -111,7 +111,7 @@ class ToolDeclaration(Memo):
             schema.pop(key, text)
         for path in cast("dict[str, dict[str, Any]]", schema.get("properties", {})).values():
             path.pop("title", None)
-        return cls(tool, doc.description or "", schema, strict)
+        return cls(tool, (doc.description or "").strip(), schema, strict)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ToolDeclaration:

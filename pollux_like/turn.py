@@ -172,7 +172,8 @@ async def _run(this: _Turn, config: Config, connect: Connect) -> AsyncGenerator[
 
 def _ended(this: _Turn, reply: Reply) -> Iterator[Event]:
     """The last events of a turn."""
-    reply = replace(reply, calls=tuple(_cleaned(call, this) for call in reply.calls))
+    if reply.calls:
+        reply = replace(reply, calls=tuple(_cleaned(call, this) for call in reply.calls))
     for notice in reply.notices:
         yield Event("notice", notice=notice)
     output = settle(this, reply)

@@ -79,16 +79,14 @@ def sim() -> Iterator[Simulator]:
         yield running
 
 
-def queue(sim: Simulator, script: str) -> int:
-    """Queue the replies of an `answers` comment; returns how many."""
+def queue(sim: Simulator, script: str) -> None:
+    """Queue the replies of an `answers` comment."""
     words = {name: getattr(testing, name) for name in WORDS} | {"fail": sim.fail, "fault": sim.fault}
-    statements = ast.parse(script).body
-    for statement in statements:
+    for statement in ast.parse(script).body:
         assert isinstance(statement, ast.Expr), "an answers comment holds calls only"
         said: Any = eval(compile(ast.Expression(statement.value), "<answers>", "eval"), dict(words))
         if said is not None:
             sim.reply(*(said if isinstance(said, tuple) else (said,)))
-    return len(statements)
 
 
 def run(block: Block, page: Path, names: dict[str, Any]) -> None:
@@ -115,7 +113,8 @@ def test_every_python_block_runs(
     names: dict[str, Any] = {"__name__": page.stem.replace("-", "_")}
     for block in blocks(page, "python"):
         sim.clear()
-        expected = queue(sim, block.text) if block.word == "answers" else 0
+        queue(sim, block.text if block.word == "answers" else "")
+        expected = sim.left
         run(block, page, names)
         assert sim.left == 0, f"{page.name}:{block.line}: {sim.left} answers were not asked for"
         asked = len(sim.requests)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from pollux_like.provider import Capabilities
@@ -64,6 +65,11 @@ def samples(options: Mapping[str, Any]) -> bool:
 
 def capabilities(model: str, options: Mapping[str, Any]) -> Capabilities:
     """By model and pinned API version."""
+    return _capabilities(model, samples(options))
+
+
+@lru_cache(256)
+def _capabilities(model: str, sampling: bool) -> Capabilities:
     one = family(model)
     settings = {"tool_choice", "parallel_tool_calls", "max_tokens", "stop"}
     if one.structured:
@@ -72,7 +78,7 @@ def capabilities(model: str, options: Mapping[str, Any]) -> Capabilities:
         settings.add("reasoning_effort")
     if one.budget:
         settings.add("reasoning_budget_tokens")
-    if samples(options):
+    if sampling:
         settings |= {"temperature", "top_p"}
     pin = (
         'this anthropic-version refuses it; an older one, {"anthropic": {"anthropic_version": "2023-06-01"}}, takes it'

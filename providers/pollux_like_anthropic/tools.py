@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from pollux_like import schemas
@@ -63,11 +64,7 @@ def _tool(tool: ToolDeclaration, model: str, budget: list[int], notices: list[No
 
 
 def _stubs(request: Request, notices: list[Notice]) -> list[dict[str, Any]]:
-    turns = request.turns
-    none: tuple[str, ...] = ()
-    past = folded(
-        turns, "anthropic.names", none, lambda before, at: _distinct(*before, *_names(turns[at].calls, turns[at].added))
-    )
+    past = folded(request.turns, "anthropic.names", _distinct(), partial(_met, request))
     names = [*past, *_names((), request.added)]
     if not names:
         return []
@@ -75,6 +72,11 @@ def _stubs(request: Request, notices: list[Notice]) -> list[dict[str, Any]]:
         Notice("tool_stubs", "the conversation holds tool calls and no tools are given; they are named only")
     )
     return [{"name": wire_name(name), "input_schema": {"type": "object"}} for name in dict.fromkeys(names)]
+
+
+def _met(request: Request, before: tuple[str, ...], index: int) -> tuple[str, ...]:
+    turn = request.turns[index]
+    return _distinct(*before, *_names(turn.calls, turn.added))
 
 
 def _distinct(*names: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from pollux_like.provider import Capabilities
@@ -35,8 +36,11 @@ _ANY_EFFORT = frozenset({"none", "minimal", "low", "medium", "high", "xhigh", "m
 
 def capabilities(model: str, options: Mapping[str, Any]) -> Capabilities:
     """By model name; a name that the table does not know may take everything, and the API decides."""
-    if options.get("api") == "chat":
-        return _chat(model)
+    return _chat(model) if options.get("api") == "chat" else _responses(model)
+
+
+@lru_cache(256)
+def _responses(model: str) -> Capabilities:
     if NO_REASONING.match(model):
         return Capabilities(
             settings=_ALWAYS | _SAMPLING,
@@ -60,6 +64,7 @@ def capabilities(model: str, options: Mapping[str, Any]) -> Capabilities:
     )
 
 
+@lru_cache(256)
 def _chat(model: str) -> Capabilities:
     """Chat completions: with seed and stop; from GPT-6.1 on tools need the Responses API."""
     plain = NO_REASONING.match(model) is not None

@@ -148,6 +148,8 @@ def said(items: list[dict[str, Any]]) -> tuple[list[str], list[str], list[str]]:
 
 
 def _call(item: dict[str, Any], index: int, text: str) -> ToolCall | None:
+    if item.get("type") not in ("function_call", "custom_tool_call"):
+        return None
     call_id = item.get("call_id") or made_up(index, text)
     if item.get("type") == "function_call":
         return ToolCall(call_id, item.get("name") or "unnamed", str(item.get("arguments", "")))
