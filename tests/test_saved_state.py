@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import pickle
 from collections.abc import Callable
@@ -81,8 +82,8 @@ async def test_saved_bytes_grow_by_what_is_new() -> None:
         assert continuation is not None
         lines.append(continuation.to_jsonable()["turns"])
         sizes.append(len(json.dumps(lines[-1])))
-    assert all(now[: len(then)] == then for then, now in zip(lines, lines[1:], strict=False))
-    steps = {later - earlier for earlier, later in zip(sizes[1:], sizes[2:], strict=False)}
+    assert all(now[: len(then)] == then for then, now in itertools.pairwise(lines))
+    steps = {later - earlier for earlier, later in itertools.pairwise(sizes)}
     assert len(steps) == 1
 
 
