@@ -131,7 +131,7 @@ def _words(value: object) -> dict[str, str]:
     return {name: checks.filled(word, f"state.{name}") for name, word in words.items()}
 
 
-_GENESIS = canonical.sha256(f"{FORMAT}/{VERSION}")
+_GENESIS = canonical.sha256(FORMAT)
 
 
 class Continuation:

@@ -23,7 +23,7 @@ from pollux_like.continuation import Turn, extended
 from pollux_like.environment import Environment
 from pollux_like.errors import APIError, StreamInterruptedError
 from pollux_like.input import Input
-from pollux_like.messages import Message, ToolCall
+from pollux_like.messages import MAX_TOOL_CALLS, Message, ToolCall
 from pollux_like.output import Event, Metrics, Notice, Output
 from pollux_like.prepare import Prepared, check_types, prepare
 from pollux_like.provider import Reply, ServerStateLost, Wire
@@ -171,7 +171,14 @@ async def _run(this: _Turn, config: Config, connect: Connect) -> AsyncGenerator[
 
 
 def _ended(this: _Turn, reply: Reply) -> Iterator[Event]:
-    """The last events of a turn."""
+    """The last events of a turn. Raises APIError for calls that no result could answer."""
+    ids = [call.id for call in reply.calls]
+    if len(ids) > MAX_TOOL_CALLS or len(set(ids)) != len(ids):
+        raise APIError(
+            f"the reply holds {len(ids)} tool calls, {len(set(ids))} of them with an id of their own",
+            hint=f"Try again; at most {MAX_TOOL_CALLS} calls with different ids can be answered",
+            provider=this.prepared.stamp.provider,
+        )
     if reply.calls:
         reply = replace(reply, calls=tuple(_cleaned(call, this) for call in reply.calls))
     for notice in reply.notices:

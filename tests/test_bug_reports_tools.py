@@ -99,6 +99,17 @@ async def test_unusable_arguments_are_shown_never_run_and_never_replayed(wire: s
         assert arguments_sent(wire, said) == (["{}"] if wire in STRINGY else [{}])
 
 
+@pytest.mark.parametrize("input", [None, [], "x", 3])
+async def test_an_input_that_is_no_object(input: Any) -> None:
+    """ARG-10: the same on the Messages wire where the whole body comes at once."""
+    block = {"type": "tool_use", "id": "c1", "name": "f", "input": input}
+    fake = Fake(message(block), texts("anthropic", "fine"))
+    output = await ask(fake.anthropic(), "go")
+    assert (output.tool_calls[0].arguments, output.tool_calls[0].arguments_text) == (None, json.dumps(input))
+    await ask(fake.anthropic(), Input(continuation=output.continuation, tool_results=[ToolResult("c1", "bad")]))
+    assert arguments_sent("anthropic", fake.said[1]) == [{}]
+
+
 @pytest.mark.parametrize("wire", WIRES)
 async def test_unusable_arguments_in_portable_history(wire: str) -> None:
     """ARG-01, ARG-04: the same for a call that the application kept; text is never put inside a string again."""

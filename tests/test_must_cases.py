@@ -204,12 +204,12 @@ def test_must_32_and_42_the_fingerprint_names_what_the_model_sees() -> None:
     made = [Environment("I", tools=ENV.tools), *(Environment(**change) for change in CHANGES)]
     found = [env.fingerprint(provider="openai") for env in made] + [made[0].fingerprint(provider="anthropic")]
     assert len(set(found)) == len(found)
-    schema = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}
+    schema: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}
     turned = {"properties": {"b": {"type": "integer"}, "a": {"type": "string"}}, "type": "object"}
     one = Environment("I", tools=[ToolDeclaration("f", "", schema)])
     two = Environment("I", tools=[ToolDeclaration("f", "", turned)], cache="auto", metadata={"k": 1})
     before = one.fingerprint(provider="openai")
-    schema["type"] = "changed"
+    schema["properties"]["a"]["type"] = "changed"
     assert one.fingerprint(provider="openai") == two.fingerprint(provider="openai") == before
 
 

@@ -134,7 +134,7 @@ async def test_tampered_state_is_refused_whole(name: str) -> None:
 
 def resealed(*lines: str, provider: str = "scripted") -> dict[str, Any]:
     """State with a fitting digest, as a forger without respect would make it."""
-    digest = room.canonical.sha256(f"{room.FORMAT}/{room.VERSION}")
+    digest = room.canonical.sha256(room.FORMAT)
     for line in lines:
         digest = room.canonical.sha256(f"{digest}\n{line}")
     return {

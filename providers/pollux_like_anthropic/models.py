@@ -95,8 +95,12 @@ def _capabilities(model: str, sampling: bool) -> Capabilities:
             "seed": "the Messages API has no seed",
             "temperature": pin,
             "top_p": pin,
-            "reasoning_budget_tokens": "the model decides itself how long to think; give reasoning_effort",
-            "reasoning_effort": "the model has no effort levels; give reasoning_budget_tokens",
+            "reasoning_budget_tokens": "the model decides itself how long to think; give reasoning_effort"
+            if one.efforts
+            else "the model does not think",
+            "reasoning_effort": "the model has no effort levels; give reasoning_budget_tokens"
+            if one.budget
+            else "the model does not think",
             "output": "the model has no structured output",
         },
     )

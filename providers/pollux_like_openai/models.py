@@ -30,6 +30,7 @@ _EFFORTS: tuple[tuple[re.Pattern[str], frozenset[str]], ...] = (
     (re.compile(r"gpt-5\.1"), frozenset({"none", "low", "medium", "high"})),
     (re.compile(r"gpt-5\.[2-9]"), frozenset({"none", "low", "medium", "high", "xhigh"})),
     (re.compile(r"gpt-6\.(1-sol|2)"), frozenset({"low", "medium", "high", "xhigh", "max"})),
+    (re.compile(r"gpt-6"), frozenset({"none", "low", "medium", "high", "xhigh", "max"})),
 )
 _ANY_EFFORT = frozenset({"none", "minimal", "low", "medium", "high", "xhigh", "max"})
 
