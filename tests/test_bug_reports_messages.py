@@ -293,7 +293,7 @@ LINE = (
 )
 SAVED = {
     "format": "pollux_like.continuation", "version": 1, "provider": "scripted", "turns": [LINE],
-    "digest": "cadc2dba23b79ba538a8788bf982f3b293723b0b010966102a0ad94309f11670",
+    "digest": "e65c4883d4fefc9fca4b516067bc6fdf1df246efe64e530bb6c32f2250b81761",
 }  # fmt: skip
 
 
@@ -325,5 +325,12 @@ async def test_sot_01_structured_output_leaves_no_open_call(wire: str) -> None:
         fake.at(wire), Input("change x", continuation=first.continuation), ENV, output=schema, **options(wire)
     )
     assert second.structured == {"n": 2}
+    form = {
+        "openai": ("text", "format"),
+        "chat": ("response_format", "json_schema"),
+        "anthropic": ("output_config", "format"),
+    }
+    outer, inner = form[wire]
+    assert fake.sent[0][outer][inner]["schema"]["required"] == ["n"]
     assert b"tool_use" not in fake.raw[1]
     assert b"function_call" not in fake.raw[1]

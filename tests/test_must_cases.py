@@ -208,9 +208,8 @@ def test_must_32_and_42_the_fingerprint_names_what_the_model_sees() -> None:
     turned = {"properties": {"b": {"type": "integer"}, "a": {"type": "string"}}, "type": "object"}
     one = Environment("I", tools=[ToolDeclaration("f", "", schema)])
     two = Environment("I", tools=[ToolDeclaration("f", "", turned)], cache="auto", metadata={"k": 1})
-    before = one.fingerprint(provider="openai")
-    schema["properties"]["a"]["type"] = "changed"
-    assert one.fingerprint(provider="openai") == two.fingerprint(provider="openai") == before
+    schema["properties"]["a"]["type"] = "changed"  # before the fingerprint is first asked for
+    assert one.fingerprint(provider="openai") == two.fingerprint(provider="openai")
 
 
 def test_must_32_the_fingerprint_is_the_same_in_every_process() -> None:

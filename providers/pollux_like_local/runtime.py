@@ -219,7 +219,7 @@ def _import_runtime() -> Any:
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
         import jinja2  # noqa: F401  # pyright: ignore[reportUnusedImport]
-        import xllamacpp
+        import xllamacpp  # pyright: ignore[reportMissingImports]  # an optional extra
     except ModuleNotFoundError as error:
         raise ConfigurationError(
             f"The embedded provider needs {error.name}, which is missing", hint=SETUP_HINT
