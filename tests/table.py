@@ -38,6 +38,7 @@ TARGETS = (
     Target("openai-stored", "openai", "gpt-5.2", frozenset({"pause"}), (("store", True),)),
     Target("openai-chat", "openai", "gpt-5.2", frozenset({"pause", "server_tool", "compaction", "thinking"}),
            (("api", "chat"),)),
+    Target("local-server", "local", "some-model", frozenset({"pause", "server_tool", "compaction", "thinking"})),
     Target("anthropic", "anthropic", "claude-opus-4-6", frozenset({"raw_arguments"})),
     Target("anthropic-preserved", "anthropic", "claude-opus-5-5", frozenset({"raw_arguments"})),
 )  # fmt: skip
@@ -45,7 +46,7 @@ TARGETS = (
 
 def url(sim: Simulator, target: Target) -> str:
     """Where a simulator speaks the target's dialect."""
-    return sim.base_url("anthropic" if target.provider == "anthropic" else "openai")
+    return sim.base_url({"anthropic": "anthropic", "local": "chat"}.get(target.provider, "openai"))
 
 
 def config(base_url: str, target: Target) -> Config:
