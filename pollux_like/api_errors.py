@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email.utils
 import json
+import math
 import re
 import time
 from collections.abc import Mapping
@@ -54,7 +55,7 @@ def api_error(
     }
     said = f"{provider} answered {status}" + (f" ({code or kind})" if code or kind else "") + f": {message}"
     if code in _LOST_CODES:
-        return ServerStateLost(said, hint="Send the conversation in full", **details)
+        return ServerStateLost(said, hint="Raise max_attempts, so that the whole conversation can be sent", **details)
     if status in (401, 403):
         return AuthenticationError(said, hint="Check the key, and what it is allowed to do", **details)
     if status in (400, 413) and (code in _OVERFLOW_CODES or kind in _OVERFLOW_CODES or _OVERFLOW_TEXT.search(message)):
@@ -94,6 +95,12 @@ def objects(fields: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
     value = fields.get(key)
     found = cast("list[object]", value) if isinstance(value, list) else []
     return [cast("dict[str, Any]", one) for one in found if isinstance(one, dict)]
+
+
+def word(fields: Mapping[str, Any], key: str) -> str | None:
+    """A member that is text with something in it, fit to be saved; None where it is anything else."""
+    value = fields.get(key)
+    return canonical.repair_text(value) if isinstance(value, str) and value.strip() else None
 
 
 def unreadable(provider: str) -> APIError:
@@ -141,13 +148,14 @@ def _retryable(status: int, headers: Mapping[str, str]) -> bool:
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds from `retry-after-ms` or `retry-after` (seconds or HTTP date, RFC 9110 section 10.2.3)."""
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers.get(name, "")) * unit
+        except ValueError:
+            continue
+        return max(seconds, 0.0) if math.isfinite(seconds) else None
     try:
-        milliseconds = headers.get("retry-after-ms")
-        if milliseconds is not None:
-            return max(float(milliseconds) / 1000, 0.0)
-        value = headers.get("retry-after")
-        return None if value is None else max(float(value), 0.0)
+        date = email.utils.parsedate_to_datetime(headers.get("retry-after", ""))
     except ValueError:
-        pass
-    date = email.utils.parsedate_tz(headers.get("retry-after", ""))
-    return None if date is None else max(email.utils.mktime_tz(date) - time.time(), 0.0)
+        return None
+    return max(date.timestamp() - time.time(), 0.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, cast
+from urllib.parse import urlsplit
 
 from pollux_like import canonical
 from pollux_like.errors import ConfigurationError
@@ -35,6 +36,31 @@ def filled(value: object, name: str) -> str:
     result = text(value, name)
     if not result or result.isspace():
         raise ConfigurationError(f"{name} is empty", hint=f"Give {name} at least one visible character")
+    return result
+
+
+def key(value: object, name: str) -> str:
+    """A key as it can stand in a header: visible ASCII."""
+    result = filled(value, name)
+    if not result.isascii() or not result.isprintable() or " " in result:
+        raise ConfigurationError(
+            f"{name} holds characters that no key has", hint="Look for a line break, a blank or a typographic quote"
+        )
+    return result
+
+
+def address(value: object, name: str) -> str:
+    """An http(s) address without credentials."""
+    result = filled(value, name)
+    try:
+        parts = urlsplit(result)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        usable = False
+    if not usable or not result.isprintable() or " " in result:
+        raise ConfigurationError(f"{name} is no http(s) address", hint="Write it as https://host or http://host:port")
+    if "@" in urlsplit(result).netloc:
+        raise ConfigurationError(f"{name} holds credentials", hint="Give the key as api_key")
     return result
 
 
@@ -96,6 +122,17 @@ def json_object(value: object, name: str) -> dict[str, Any]:
     except canonical.JSONPolicyError as error:
         raise ConfigurationError(str(error), hint="Use only what JSON can carry exactly") from None
     return copied_object(plain)
+
+
+def maybe_object(value: object, name: str) -> dict[str, Any]:
+    """The same; `{}` where it is None."""
+    return {} if value is None else json_object(value, name)
+
+
+def json_objects(value: object, name: str) -> list[dict[str, Any]]:
+    """A list of mappings of JSON values, copied deeply; `[]` where it is None."""
+    given: tuple[object, ...] = () if value is None else sequence(value, name, object)
+    return [json_object(item, f"{name}[{index}]") for index, item in enumerate(given)]
 
 
 def copied_object(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -42,15 +42,9 @@ class Config:
         if self.model is not None:
             checks.filled(self.model, "Config.model")
         if self.api_key is not None:
-            checks.filled(self.api_key, "Config.api_key")
+            checks.key(self.api_key, "Config.api_key")
         if self.base_url is not None:
-            checks.filled(self.base_url, "Config.base_url")
-            if not self.base_url.startswith(("http://", "https://")):
-                raise ConfigurationError(
-                    "Config.base_url is no http(s) address", hint="Start it with http:// or https://"
-                )
-            if "@" in self.base_url.split("//", 1)[1].split("/", 1)[0]:
-                raise ConfigurationError("Config.base_url holds credentials", hint="Give the key as api_key")
+            checks.address(self.base_url, "Config.base_url")
         if self.client is not None and (self.api_key is not None or self.base_url is not None):
             raise ConfigurationError(
                 "Config.client comes with its own key and address", hint="Leave api_key and base_url out"

@@ -169,6 +169,11 @@ class Continuation:
         """The calls that wait for results, in call order. Enough to take up a crashed loop from the saved state."""
         return self._turns[-1].calls
 
+    @property
+    def paused(self) -> bool:
+        """The provider stopped in the middle of its turn: go on with `Input(continuation=...)` alone."""
+        return self._turns[-1].status == "pause"
+
     def to_jsonable(self) -> dict[str, Any]:
         """JSON types only, free of U+0000. Grows by what each turn adds."""
         return {"format": FORMAT, "version": VERSION, "provider": self.provider, "digest": self._digest,

@@ -32,6 +32,13 @@ class Environment(Memo):
         if self.instructions is not None:
             checks.filled(self.instructions, "Environment.instructions")
         object.__setattr__(self, "sources", checks.sequence(self.sources, "Environment.sources", Source))
+        if isinstance(self.tools, (list, tuple)):
+            for index, tool in enumerate(self.tools):
+                if callable(tool):
+                    raise ConfigurationError(
+                        f"Environment.tools[{index}] is a function",
+                        hint="Declare it with ToolDeclaration.from_function",
+                    )
         object.__setattr__(self, "tools", checks.sequence(self.tools, "Environment.tools", ToolDeclaration))
         seen: set[str] = set()
         for index, tool in enumerate(self.tools):

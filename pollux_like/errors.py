@@ -35,6 +35,16 @@ class PolluxLikeError(Exception):
         self.hint = hint.rstrip(".")
         super().__init__(f"{self.message}. {self.hint}.")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles keep everything, so that a worker process can hand its error on."""
+        return _made, (type(self), self.args, dict(self.__dict__))
+
+
+def _made(kind: type[PolluxLikeError], args: tuple[Any, ...], state: dict[str, Any]) -> PolluxLikeError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
+
 
 class ConfigurationError(PolluxLikeError):
     """Bad input. Raised before any byte leaves the process; nothing was changed."""

@@ -51,7 +51,11 @@ def load(name: str) -> Any:
 
 
 def register(name: str, vendor: Any) -> None:
-    """Add a provider at run time. Raises ConfigurationError where the name has an owner already."""
+    """Add a provider at run time. Raises ConfigurationError for a name that is taken, or is not the vendor's own."""
+    if getattr(vendor, "name", None) != name or not callable(getattr(vendor, "connect", None)):
+        raise ConfigurationError(
+            f"the object for provider {name!r} is no vendor of that name", hint="See pollux_like.provider.Vendor"
+        )
     if name in names():
         raise ConfigurationError(f"provider {name!r} has an owner already", hint="Choose another name")
     _registered[name] = vendor

@@ -23,12 +23,14 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A checked turn: what goes to the vendor, and what settling it needs."""
+    """A checked turn: what goes to the vendor, and what settling it needs. `fresh` are the messages that are new to the
+    application's transcript: those added, without the history that it brought."""
 
     request: Request
     stamp: Stamp
     before: Continuation | None
     tracked: bool
+    fresh: tuple[Message, ...]
     media: tuple[str, ...]
     notices: tuple[Notice, ...]
 
@@ -67,7 +69,9 @@ def prepare(
         streaming=streaming,
     )  # fmt: skip
     tracked = input.history is not None or input.continuation is not None
-    return Prepared(request, stamp, input.continuation, tracked, digests, tuple(notices))
+    brought = {id(message) for message in input.history or ()}
+    fresh = tuple(message for message in added if id(message) not in brought)
+    return Prepared(request, stamp, input.continuation, tracked, fresh, digests, tuple(notices))
 
 
 def check_types(environment: object, input: object, config: object) -> None:

@@ -78,8 +78,15 @@ class SDKAdapter:
             raise self._refused(error.response, error.response.text) from None
         except self._sdk.APITimeoutError:
             raise self._late() from None
-        except self._sdk.APIConnectionError as error:
+        except httpx2.TimeoutException:  # the SDKs let through what befalls the body of a refusal
+            raise self._late() from None
+        except (self._sdk.APIConnectionError, httpx2.HTTPError) as error:
             raise self._unreachable(error) from None
+        except RuntimeError as error:  # so say httpx2 and the event loops
+            raise ConfigurationError(
+                f"the client of {self._provider} cannot send ({error})",
+                hint="Use a client that is open and was made for this event loop",
+            ) from None
 
     async def _items(self, response: httpx2.Response, wire: Wire) -> AsyncGenerator[Event | Reply, None]:
         import httpx2

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import atexit
+import concurrent.futures
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Awaitable, Callable, Iterator
 from types import TracebackType
-from typing import Unpack
+from typing import TypeVar, Unpack
 
-from anyio.from_thread import BlockingPortal, start_blocking_portal
+import anyio
+from anyio.from_thread import BlockingPortal
 
 from pollux_like import turn as _turn
 from pollux_like.config import Config
@@ -19,26 +20,66 @@ from pollux_like.input import Input
 from pollux_like.output import Event, Output
 from pollux_like.turn import Arguments
 
+T = TypeVar("T")
+
+
+async def _serve(ready: concurrent.futures.Future[BlockingPortal]) -> None:
+    async with BlockingPortal() as portal:
+        ready.set_result(portal)
+        await portal.sleep_until_stopped()
+
 
 class _Loop:
-    """The background loop: started by the first call, stopped at exit, forgotten by a forked child."""
+    """The background loop: started by the first call, stopped at exit, forgotten by a forked child.
+
+    Not `start_blocking_portal`: its context manager stops the loop when it is collected, and a child, in which the
+    loop's thread does not exist, would wait for that forever.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._running: tuple[AbstractContextManager[BlockingPortal], BlockingPortal] | None = None
+        self._running: tuple[threading.Thread, BlockingPortal] | None = None
 
     def portal(self) -> BlockingPortal:
         with self._lock:
             if self._running is None:
-                manager = start_blocking_portal()
-                self._running = (manager, manager.__enter__())
+                ready: concurrent.futures.Future[BlockingPortal] = concurrent.futures.Future()
+                thread = threading.Thread(target=anyio.run, args=(_serve, ready), name="pollux_like", daemon=True)
+                thread.start()
+                self._running = (thread, ready.result())
             return self._running[1]
+
+    def call(self, function: Callable[[], Awaitable[T]]) -> T:
+        """Run to the end. An interrupt of the waiting thread (Ctrl-C) cancels it, and waits until it has closed."""
+        scopes: list[anyio.CancelScope] = []
+
+        async def run() -> T:
+            with anyio.CancelScope() as scope:
+                scopes.append(scope)
+                return await function()
+            raise AssertionError  # cancelled: nobody asks for the result
+
+        def cancel() -> None:
+            for scope in scopes:
+                scope.cancel()
+
+        portal = self.portal()
+        future = portal.start_task_soon(run)
+        try:
+            return future.result()
+        except BaseException:
+            if not future.done():
+                portal.start_task_soon(cancel)
+                concurrent.futures.wait([future])
+            raise
 
     def stop(self) -> None:
         with self._lock:
             running, self._running = self._running, None
         if running is not None:
-            running[0].__exit__(None, None, None)
+            thread, portal = running
+            portal.call(portal.stop, True)
+            thread.join()
 
     def forget(self) -> None:
         self._lock = threading.Lock()
@@ -57,7 +98,7 @@ def interact(environment: Environment, input: Input, config: Config, **arguments
     async def one() -> Output:
         return await _turn.interact(environment, input, config, **arguments)
 
-    return _loop.portal().call(one)
+    return _loop.call(one)
 
 
 def stream(environment: Environment, input: Input, config: Config, **arguments: Unpack[Arguments]) -> Stream:
@@ -75,7 +116,7 @@ class Stream:
         return self
 
     def __next__(self) -> Event:
-        event = _loop.portal().call(self._next)
+        event = _loop.call(self._next)
         if event is None:
             raise StopIteration
         return event
@@ -87,7 +128,7 @@ class Stream:
 
     def close(self) -> None:
         """Close the connection; the turn does not exist then."""
-        _loop.portal().call(self._events.aclose)
+        _loop.call(self._events.aclose)
 
     def __enter__(self) -> Stream:
         return self

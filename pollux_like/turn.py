@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 import anyio
 
-from pollux_like import registry, schemas, structured
+from pollux_like import api_errors, registry, schemas, structured
 from pollux_like.config import Config
-from pollux_like.continuation import Turn, extended
+from pollux_like.continuation import MAX_REPLY_CHARS, Turn, extended
 from pollux_like.environment import Environment
 from pollux_like.errors import APIError, StreamInterruptedError
 from pollux_like.input import Input
@@ -30,6 +30,10 @@ from pollux_like.provider import Reply, ServerStateLost, Wire
 from pollux_like.registry import Connection
 from pollux_like.settings import Settings
 from pollux_like.telemetry import logger
+from pollux_like.tools import ToolChoice
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 MAX_RETRY_AFTER_S = 60.0
 """Longest wait that a provider may ask for; above that the error is raised at once, with `retry_after_s`."""
@@ -45,18 +49,18 @@ class Arguments(TypedDict, total=False):
     `timeout_s`: longest silence of the provider. `provider_options`: `{"provider": {"option": value}}`.
     """
 
-    tool_choice: Any
+    tool_choice: Literal["auto", "required", "none"] | Mapping[str, str] | ToolChoice | None
     parallel_tool_calls: bool | None
-    output: Any
+    output: type[BaseModel] | Mapping[str, Any] | None
     max_tokens: int | None
     temperature: float | None
     top_p: float | None
     seed: int | None
-    stop: Any
-    reasoning_effort: str | None
+    stop: str | Sequence[str] | None
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None
     reasoning_budget_tokens: int | None
     timeout_s: float | None
-    provider_options: Any
+    provider_options: Mapping[str, Mapping[str, Any]] | None
 
 
 async def interact(environment: Environment, input: Input, config: Config, **arguments: Unpack[Arguments]) -> Output:
@@ -155,6 +159,7 @@ def _is_news(prepared: Prepared) -> bool:
 
 async def _run(this: _Turn, config: Config, connect: Connect) -> AsyncGenerator[Event, None]:
     connection = await connect(config)
+    reply: Reply | None = None
     async with connection.limit:
         yield Event("start")
         for notice in this.notices:
@@ -162,21 +167,30 @@ async def _run(this: _Turn, config: Config, connect: Connect) -> AsyncGenerator[
         async with aclosing(_send(this, config, connection)) as items:
             async for item in items:
                 if isinstance(item, Reply):
-                    for event in _ended(this, item):
-                        yield event
+                    reply = item
                 elif item.type == "tool_call" and item.tool_call is not None:
                     yield replace(item, tool_call=_cleaned(item.tool_call, this))
                 else:
                     yield item
+    if reply is None:
+        raise api_errors.unreadable(config.provider)
+    for event in _ended(this, reply):  # nothing is held any more: a loop may go on from inside "done"
+        yield event
 
 
 def _ended(this: _Turn, reply: Reply) -> Iterator[Event]:
-    """The last events of a turn. Raises APIError for calls that no result could answer."""
+    """The last events of a turn. Raises APIError for calls that no result could answer, and above MAX_REPLY_CHARS."""
     ids = [call.id for call in reply.calls]
     if len(ids) > MAX_TOOL_CALLS or len(set(ids)) != len(ids):
         raise APIError(
             f"the reply holds {len(ids)} tool calls, {len(set(ids))} of them with an id of their own",
             hint=f"Try again; at most {MAX_TOOL_CALLS} calls with different ids can be answered",
+            provider=this.prepared.stamp.provider,
+        )
+    if sum(map(len, reply.native)) > MAX_REPLY_CHARS:
+        raise APIError(
+            f"the reply has more than {MAX_REPLY_CHARS:,} characters",
+            hint="Lower max_tokens",
             provider=this.prepared.stamp.provider,
         )
     if reply.calls:
@@ -252,7 +266,7 @@ def settle(this: _Turn, reply: Reply) -> Output:
             dict(reply.state), prepared.media,
         )  # fmt: skip
         continuation = extended(prepared.before, added)
-    messages = prepared.request.added
+    messages = prepared.fresh
     said = reply.text if reply.text.strip() else (reply.refusal or "")
     if said.strip() or reply.calls:
         messages = (*messages, Message("assistant", said, reply.calls))

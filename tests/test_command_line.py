@@ -86,7 +86,7 @@ def test_doctor_names_keys_and_never_shows_them(sim: Simulator) -> None:
     assert "sim-key" not in said.stdout
     assert "answers (200)" in said.stdout
     without = run("doctor", "--no-online")
-    assert "set OPENAI_API_KEY" in without.stdout
+    assert "missing: OPENAI_API_KEY" in without.stdout
 
 
 def test_simulate_serves_any_client() -> None:

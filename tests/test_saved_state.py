@@ -64,7 +64,7 @@ async def test_it_shows_nothing_and_cannot_be_made() -> None:
     assert "SECRET" not in repr(state)
     assert "Hello" not in repr(state)
     assert not [name for name in dir(state) if not name.startswith("_")
-                and name not in {"digest", "from_jsonable", "model", "pending_tool_calls", "provider", "to_jsonable"}]  # fmt: skip
+                and name not in {"digest", "from_jsonable", "model", "paused", "pending_tool_calls", "provider", "to_jsonable"}]  # fmt: skip
     assert not hasattr(state, "__dict__")
     with pytest.raises(TypeError):
         Continuation()

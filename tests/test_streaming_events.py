@@ -105,3 +105,15 @@ def test_the_synchronous_face_gives_the_same() -> None:
 
 async def test_the_synchronous_face_works_inside_a_running_loop() -> None:
     assert sync.interact(ENV, Input("x"), Scripted([say("fine")]).config).text == "fine"
+
+
+async def test_a_long_answer_is_streamed_on_the_way_also_for_interact(running: Simulator) -> None:
+    """An unstreamed answer of more than ten minutes would lose its idle connection; the output is the same."""
+    to = Config("anthropic", "claude-opus-4-6", api_key="sim-key", base_url=running.base_url("anthropic"))
+    for limit, streamed in ((21_333, None), (21_334, True)):
+        running.reset()
+        running.reply(ALL)
+        output = await interact(ENV, Input("Weather?", history=[]), to, max_tokens=limit, reasoning_effort="low")
+        assert running.requests[-1].body.get("stream") is streamed
+        assert output.text == "I look."
+        assert [call.id for call in output.tool_calls] == ["call_1", "call_2"]

@@ -80,3 +80,39 @@ async def test_config_is_the_third_positional_argument_or_a_keyword() -> None:
     model = Scripted([say("1")], [say("2")])
     assert (await interact(ENV, Input("a"), model.config)).text == "1"
     assert (await interact(ENV, Input("a"), config=Config("scripted", client=model))).text == "2"
+
+
+async def test_a_history_that_the_application_brought_is_not_given_back_to_its_transcript() -> None:
+    from pollux_like import ToolCall
+
+    open_round = [Message("user", "a"), Message("assistant", tool_calls=(ToolCall("c1", "note"), ToolCall("c2", "note"))),
+                  Message("tool", "2", tool_call_id="c2")]  # fmt: skip
+    output = await interact(
+        ENV, Input("more", history=open_round, tool_results=[ToolResult("c1", "1")]), Scripted([say("b")]).config
+    )
+    assert [(message.role, message.content) for message in output.messages] == [
+        ("tool", "1"),
+        ("user", "more"),
+        ("assistant", "b"),
+    ]
+
+
+async def test_a_paused_continuation_says_so() -> None:
+    model = Scripted(answer(server_tool("search"), finish="pause"), [say("Found")])
+    paused = (await interact(ENV, Input("Hi"), model.config)).continuation
+    assert paused is not None
+    assert paused.paused
+    with pytest.raises(ConfigurationError, match="paused"):
+        await interact(ENV, Input("never mind", continuation=paused), model.config)
+    done = (await interact(ENV, Input(continuation=paused), model.config)).continuation
+    assert done is not None
+    assert not done.paused
+
+
+async def test_made_up_call_ids_differ_between_turns() -> None:
+    model = Scripted([call("note", {"text": "x"})], [call("note", {"text": "x"})])
+    one = await interact(ENV, Input("a"), model.config)
+    results = [ToolResult(one.tool_calls[0].id, "ok")]
+    two = await interact(ENV, Input(continuation=one.continuation, tool_results=results), model.config)
+    assert one.tool_calls[0].id != two.tool_calls[0].id
+    assert model.left == 0

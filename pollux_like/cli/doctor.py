@@ -21,7 +21,7 @@ def run(*, online: bool) -> None:
     """Print one row per provider."""
     table = Table(title=f"pollux-like {version('pollux-like')}")
     for heading in ("provider", "packages", "key", "endpoint", "state"):
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")
     for name in plugins.names():
         vendor = cast("Vendor", plugins.load(name))
         packages = {package: _installed(package) for package in vendor.packages}
@@ -47,7 +47,7 @@ def _state(vendor: Vendor, packages: dict[str, str | None], key: str | None, end
     if not vendor.key_variables:
         return "ready"
     if key is None:
-        return f"set {vendor.key_variables[0]}"
+        return f"missing: {vendor.key_variables[0]}"
     return _answers(endpoint) if online else "not asked"
 
 

@@ -52,6 +52,11 @@ class Scripted:
         self.requests: list[Recorded] = []
 
     @property
+    def left(self) -> int:
+        """Answers that no request has taken yet."""
+        return len(self._answers)
+
+    @property
     def config(self) -> Config:
         """A Config that leads here."""
         return Config("scripted", client=self)
@@ -80,11 +85,12 @@ class _ScriptedAdapter:
     @asynccontextmanager
     async def open(self, wire: Wire, *, timeout_s: float) -> AsyncGenerator[AsyncIterator[Event | Reply], None]:
         """Answer at once."""
-        async with aclosing(self._items(self._script.next(wire.body))) as items:
+        said = self._script.next(wire.body)
+        async with aclosing(self._items(said, len(self._script.requests))) as items:
             yield items
 
-    async def _items(self, said: Answer) -> AsyncGenerator[Event | Reply, None]:
-        reply = _reply(said)
+    async def _items(self, said: Answer, turn: int) -> AsyncGenerator[Event | Reply, None]:
+        reply = _reply(said, turn)
         position = 0
         for part in said.parts:
             match part:
@@ -104,10 +110,10 @@ class _ScriptedAdapter:
         """Nothing was opened."""
 
 
-def _reply(said: Answer) -> Reply:
+def _reply(said: Answer, turn: int) -> Reply:
     native = tuple(_native(part, index) for index, part in enumerate(said.parts))
     calls = tuple(
-        ToolCall(part.id or made_up(index, native[index]), part.name, part.arguments)
+        ToolCall(part.id or made_up(index, f"{turn}:{native[index]}"), part.name, part.arguments)
         for index, part in enumerate(said.parts)
         if isinstance(part, Call)
     )

@@ -51,6 +51,11 @@ def begins_with_thinking(turn: Turn) -> bool:
     return bool(blocks) and blocks[0][1].get("type") in THINKING
 
 
+def goes_on(turn: Turn) -> bool:
+    """Whether the assistant's turn is not over with it: it waits for tool results, or is paused."""
+    return bool(turn.calls) or turn.status == "pause"
+
+
 def opens_anew(turn: Turn) -> bool:
     """Whether the turn holds a signed compaction, which stands for everything before it and must be the first block
     sent (error code compaction_block_misplaced). An unsigned one keeps its place, and the API ignores what precedes it.

@@ -20,11 +20,13 @@ LAST_SAMPLING_VERSION = "2026-10-20"
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """`adaptive`: takes adaptive thinking. `budget`: takes a thinking budget. `always`: thinks whatever is asked."""
+    """`adaptive`: takes adaptive thinking. `budget`: takes a thinking budget. `unasked`: thinks where
+    the request says nothing (recorded on claude-sonnet-5). `always`: thinks whatever is asked."""
 
     pattern: re.Pattern[str]
     adaptive: bool = True
     budget: bool = True
+    unasked: bool = False
     always: bool = False
     efforts: frozenset[str] = frozenset()
     structured: bool = True
@@ -37,9 +39,9 @@ _WIDE = _BASE | {"xhigh"}
 _FAMILIES = (
     Family(
         re.compile(r"claude-(opus|sonnet|haiku)-5-[5-9]|claude-(fable|mythos)-5-[1-9]"),
-        budget=False, always=True, efforts=_WIDE,
+        budget=False, unasked=True, always=True, efforts=_WIDE,
     ),
-    Family(re.compile(r"claude-(opus|sonnet|haiku|fable|mythos)-5"), budget=False, efforts=_WIDE),
+    Family(re.compile(r"claude-(opus|sonnet|haiku|fable|mythos)-5"), budget=False, unasked=True, efforts=_WIDE),
     Family(re.compile(r"claude-opus-4-[7-9]"), budget=False, efforts=_WIDE),
     Family(re.compile(r"claude-(opus|sonnet)-4-6"), efforts=_BASE),
     Family(re.compile(r"claude-opus-4-5"), adaptive=False, efforts=frozenset({"low", "medium", "high"})),
@@ -48,7 +50,7 @@ _FAMILIES = (
     Family(re.compile(r"claude-3-5"), adaptive=False, budget=False, structured=False, max_tokens=8_192),
     Family(re.compile(r"claude-(3|2|instant)"), adaptive=False, budget=False, structured=False, max_tokens=4_096),
 )  # fmt: skip
-_UNKNOWN = Family(re.compile(""), efforts=_WIDE)
+_UNKNOWN = Family(re.compile(""), unasked=True, efforts=_WIDE)
 """A name that the table does not know may take everything, and the API decides."""
 
 

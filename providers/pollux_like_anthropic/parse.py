@@ -48,11 +48,16 @@ class _Block:
                 before = self.value.get(key)
                 self.value[key] = before + piece if isinstance(before, str) and isinstance(piece, str) else piece
 
+    @property
+    def written(self) -> str:
+        """The JSON of a tool's input, as the model wrote it."""
+        return canonical.repair_text("".join(self.input))
+
     def native(self) -> str:
         if not self.changed:
             return self.text
-        parts = {key: canonical.dumps(_repaired(value)) for key, value in self.value.items()}
-        written = "".join(self.input)
+        parts = {key: canonical.dumps_received(_repaired(value)) for key, value in self.value.items()}
+        written = self.written
         if written.strip():
             call = ToolCall.from_text(id="probe", name="probe", arguments_text=written)
             parts["input"] = "{}" if call.arguments is None else canonical.minify(written)
@@ -144,7 +149,7 @@ class MessagesParser:
     def _stop(self, index: int) -> list[Event]:
         block = self._blocks[index]
         block.open = False
-        call = _call(block.value, index, block.native(), "".join(block.input))
+        call = _call(block.value, index, block.native(), block.written)
         return [] if call is None else [Event("tool_call", tool_call=call, index=self._calls[index])]
 
     def end(self) -> Reply:
@@ -157,7 +162,7 @@ class MessagesParser:
             )
         order = sorted(self._blocks)
         native = tuple(self._blocks[index].native() for index in order)
-        written = ["".join(self._blocks[index].input) for index in order]
+        written = [self._blocks[index].written for index in order]
         return _reply({**self._message, "usage": self._usage}, native, written)
 
     def whole(self, body: str) -> Reply:
@@ -184,18 +189,18 @@ def _reply(message: dict[str, Any], native: tuple[str, ...], written: list[str])
     if status == "refusal":
         details = api_errors.member(message, "stop_details")
         refusal = str(details.get("explanation") or text)
-    container = api_errors.member(message, "container").get("id")
+    container = api_errors.word(api_errors.member(message, "container"), "id")
     return Reply(
         native=tuple(kept),
-        finish=Finish("tool_calls" if calls and status == "stop" else status, message["stop_reason"]),
+        finish=Finish("tool_calls" if calls and status == "stop" else status, api_errors.word(message, "stop_reason")),
         text=text,
         reasoning=reasoning,
         refusal=refusal,
         calls=tuple(calls),
         usage=_usage(api_errors.member(message, "usage")),
         signed=any(block.get("type") in _SEALED for block in blocks),
-        state={} if container is None else {"container": str(container)},
-        model=message.get("model"),
+        state={} if container is None else {"container": container},
+        model=api_errors.word(message, "model"),
         notices=tuple(_transformed(api_errors.objects(message, "input_transformations"))),
     )
 
@@ -260,7 +265,7 @@ def portable(turn: Turn) -> Portable:
     """What portable history can hold of a turn's blocks; everything else is a named loss."""
     blocks = [cast("dict[str, Any]", json.loads(text)) for text in turn.native]
     text, _ = said(blocks)
-    kinds = [str(block.get("type")) for block in blocks if block.get("type") not in ("text", "tool_use")]
+    kinds = [kind for kind in (str(block.get("type")) for block in blocks) if kind not in ("text", "tool_use")]
     losses = tuple(f"{kinds.count(kind)} block(s) of type {kind}" for kind in dict.fromkeys(kinds))
     if not text.strip() and not turn.calls:
         return Portable(None, losses)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from pollux_like import canonical, schemas
+from pollux_like import canonical, checks, schemas
 from pollux_like.continuation import folded
 from pollux_like.errors import ConfigurationError
 from pollux_like.messages import Message
@@ -15,7 +15,7 @@ from pollux_like.provider import Request, Wire
 from pollux_like.sources import Source, labelled
 from pollux_like.wire_ids import wire_ids, wire_name
 
-from .blocks import begins_with_thinking, opens_anew, replayed
+from .blocks import begins_with_thinking, goes_on, opens_anew, replayed
 from .models import family
 from .parse import MessagesParser
 from .tools import tool_choice, tools_of
@@ -24,6 +24,10 @@ OURS = frozenset({
     "model", "messages", "system", "stream", "tool_choice", "max_tokens", "temperature", "top_p", "stop_sequences",
 })  # fmt: skip
 """Body keys that this library sets; in provider_options they are refused."""
+MAX_UNSTREAMED_TOKENS = 21_333
+"""Above this an answer may take more than ten minutes, and idle connections are dropped on the way: it is streamed on
+the wire, also for `interact` (the SDK's own methods refuse such a call: "Streaming is required for operations that may
+take longer than 10 minutes")."""
 SPECIAL = frozenset({"tools", "thinking", "output_config", "betas", "anthropic_version", "container"})
 
 
@@ -76,29 +80,36 @@ def render(request: Request) -> Wire:
     if container:
         head["container"] = container
     head.update({key: value for key, value in options.items() if key not in SPECIAL})
-    if request.streaming:
+    streaming = request.streaming or head["max_tokens"] > MAX_UNSTREAMED_TOKENS
+    if streaming:
         head["stream"] = True
     _check_thinking(request, thinking)
     headers: dict[str, str] = {}
     if "anthropic_version" in options:
         headers["anthropic-version"] = str(options["anthropic_version"])
-    betas = options.get("betas") or ()
+    betas = checks.sequence(options.get("betas") or (), _name("betas"), str)
     if betas:
-        headers["anthropic-beta"] = ",".join(map(str, betas))
+        headers["anthropic-beta"] = ",".join(betas)
     return Wire(
         path="/v1/messages?beta=true" if betas else "/v1/messages",
         body=canonical.splice(head, "messages", _messages(request)),
-        streaming=request.streaming,
+        streaming=streaming,
         parser=MessagesParser,
         headers=headers,
         notices=tuple(notices),
     )
 
 
+def _name(option: str) -> str:
+    return f'provider_options["anthropic"]["{option}"]'
+
+
 def _thinking(request: Request) -> tuple[dict[str, Any], str | None]:
     """The `thinking` member and the effort: from the arguments, over what provider_options say."""
     settings = request.settings
-    thinking: dict[str, Any] = dict(request.options.get("thinking") or {})
+    thinking = checks.maybe_object(request.options.get("thinking"), _name("thinking"))
+    if thinking.get("budget_tokens") is not None:
+        checks.whole(thinking["budget_tokens"], _name("thinking") + '["budget_tokens"]', least=1)
     effort, budget = settings.reasoning_effort, settings.reasoning_budget_tokens
     if effort is not None and budget is not None:
         raise ConfigurationError("both reasoning_effort and reasoning_budget_tokens are given", hint="Give only one")
@@ -134,7 +145,7 @@ def _max_tokens(request: Request, thinking: dict[str, Any]) -> int:
 
 
 def _output_config(request: Request, effort: str | None, notices: list[Notice]) -> dict[str, Any]:
-    config: dict[str, Any] = dict(request.options.get("output_config") or {})
+    config = checks.maybe_object(request.options.get("output_config"), _name("output_config"))
     wanted: dict[str, Any] = {}
     if effort is not None:
         wanted["effort"] = effort
@@ -159,8 +170,9 @@ def _output_config(request: Request, effort: str | None, notices: list[Notice]) 
 def _check_thinking(request: Request, thinking: dict[str, Any]) -> None:
     """One thinking mode within a tool round (extended-thinking guide, "Toggling thinking modes in conversations").
 
-    With a budget the last assistant message of an open round must begin with its signed thinking, and without thinking
-    it must hold none; only the continuation that came with the calls can satisfy either.
+    With a budget an open round must hold signed thinking, and without thinking it must hold none; only the continuation
+    that came with the calls can satisfy either. Where the round began with thinking its later steps may have none: that
+    is how a model without interleaved thinking answers.
     """
     mode = thinking.get("type")
     portable_round = next((m for m in reversed(request.added) if m.role == "assistant"), None)
@@ -171,17 +183,21 @@ def _check_thinking(request: Request, thinking: dict[str, Any]) -> None:
                 hint="Return tool results with the untouched continuation, or leave reasoning_budget_tokens out",
             )
         return
-    if not request.turns or not request.turns[-1].calls:
+    opened = len(request.turns)
+    while opened > 0 and goes_on(request.turns[opened - 1]):
+        opened -= 1
+    if opened == len(request.turns):
         return
-    signed = begins_with_thinking(request.turns[-1])
-    if mode == "enabled" and not signed:
+    began = any(begins_with_thinking(turn) for turn in request.turns[opened:])
+    if mode == "enabled" and not began and request.turns[-1].calls:
         raise ConfigurationError(
             "the open tool round began without thinking, and a thinking budget cannot begin inside it",
             hint="Finish the round first, then give reasoning_budget_tokens",
         )
-    if mode in (None, "disabled") and signed and not family(request.model).always:
+    off = mode == "disabled" or (mode is None and not family(request.model).unasked)
+    if off and begins_with_thinking(request.turns[-1]):
         raise ConfigurationError(
-            "the open tool round began with thinking, and this turn has none",
+            "the open round began with thinking, and this turn has none",
             hint="Give the same reasoning arguments until the round is finished",
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from pollux_like import schemas
+from pollux_like import checks, schemas
 from pollux_like.continuation import folded
 from pollux_like.errors import ConfigurationError
 from pollux_like.messages import Message, ToolCall
@@ -29,9 +29,9 @@ def tools_of(request: Request, notices: list[Notice]) -> list[dict[str, Any]]:
 
     A conversation that holds tool calls needs tools in the request: where none are given, stubs for the names in it.
     """
-    hosted: list[dict[str, Any]] = list(request.options.get("tools") or ())
+    hosted = checks.json_objects(request.options.get("tools"), 'provider_options["anthropic"]["tools"]')
     for tool in hosted:
-        if tool.get("name") in {declared.name for declared in request.tools}:
+        if any(tool.get("name") == declared.name for declared in request.tools):
             raise ConfigurationError(
                 f"a tool of provider_options has the name {tool['name']!r} of a declared one", hint="Rename one of them"
             )

@@ -76,7 +76,7 @@ class ChatParser:
         chunk = api_errors.decoded(self._dialect.provider, data)
         if chunk.get("error"):
             raise api_errors.api_error(self._dialect.provider, chunk, status=200, headers={}, secret=None)
-        for key in ("model", "usage"):
+        for key in ("id", "model", "usage"):
             if chunk.get(key):
                 self._rest[key] = chunk[key]
         events: list[Event] = []
@@ -138,7 +138,7 @@ class ChatParser:
         self._finish = reason
         if not first:
             return []
-        calls = _tool_calls([call.wire() for call in self._calls])
+        calls = _tool_calls([call.wire() for call in self._calls], self._rest.get("id"))
         return [Event("tool_call", tool_call=call, index=index) for index, call in enumerate(calls)]
 
     def end(self) -> Reply:
@@ -166,7 +166,7 @@ class ChatParser:
         native = _ordered(message)
         text = canonical.repair_text(content_text(message.get("content")))
         refusal = message.get("refusal") or None
-        calls = _tool_calls(api_errors.objects(message, "tool_calls"))
+        calls = _tool_calls(api_errors.objects(message, "tool_calls"), rest.get("id"))
         status = _FINISH.get(reason, "other")
         if status in ("stop", "tool_calls"):
             status = "tool_calls" if calls else ("refusal" if refusal else "stop")
@@ -178,7 +178,7 @@ class ChatParser:
             refusal=None if refusal is None else canonical.repair_text(str(refusal)),
             calls=calls,
             usage=_usage(api_errors.member(rest, "usage")),
-            model=rest.get("model"),
+            model=api_errors.word(rest, "model"),
         )
 
 
@@ -204,10 +204,10 @@ def _ordered(message: dict[str, Any]) -> str:
     return json.dumps(kept, separators=(",", ":"), allow_nan=False)  # ASCII: a lone surrogate stays an escape
 
 
-def _tool_calls(calls: list[dict[str, Any]]) -> tuple[ToolCall, ...]:
+def _tool_calls(calls: list[dict[str, Any]], reply_id: object) -> tuple[ToolCall, ...]:
     """With an id each: the server's own, or one made up where it gave none or gave it twice."""
     found: list[ToolCall] = []
-    seed = json.dumps(calls)
+    seed = json.dumps([reply_id, calls])
     seen: set[str] = set()
     for position, call in enumerate(calls):
         function = api_errors.member(call, "function")

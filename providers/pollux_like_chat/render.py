@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, cast
 
-from pollux_like import api_errors, canonical, schemas
+from pollux_like import api_errors, canonical, checks, schemas
 from pollux_like.continuation import Turn, folded
 from pollux_like.errors import ConfigurationError
 from pollux_like.messages import Message
@@ -38,10 +38,10 @@ def render(request: Request, dialect: Dialect) -> Wire:
         )
     notices: list[Notice] = []
     head: dict[str, Any] = {"model": request.model}
-    hosted: list[dict[str, Any]] = list(request.options.get("tools") or ())
+    hosted = checks.json_objects(request.options.get("tools"), f'provider_options["{dialect.provider}"]["tools"]')
     for tool in hosted:
         name = api_errors.member(tool, "function").get("name")
-        if name in {declared.name for declared in request.tools}:
+        if any(name == declared.name for declared in request.tools):
             raise ConfigurationError(
                 f"a tool of provider_options has the name {name!r} of a declared one", hint="Rename one of them"
             )
@@ -144,7 +144,11 @@ def _replayed(turn: Turn, dialect: Dialect) -> list[str]:
                 {
                     **call,
                     "id": seen.id,
-                    "function": {**call["function"], "arguments": _arguments(seen.arguments_text, seen.arguments)},
+                    "function": {
+                        **api_errors.member(call, "function"),
+                        "name": seen.name,
+                        "arguments": _arguments(seen.arguments_text, seen.arguments),
+                    },
                 }
                 for call, seen in zip(calls, turn.calls, strict=True)
             ]

@@ -31,6 +31,10 @@ def connect(config: Config) -> Adapter:
             hint='Run: pip install "pollux-like[openai]"',
         ) from None
     if config.client is not None:
+        if not isinstance(config.client, openai.AsyncOpenAI):
+            raise ConfigurationError(
+                f"Config.client is {type(config.client).__name__}", hint="Give an openai.AsyncOpenAI client"
+            )
         exact = type(config.client) is openai.AsyncOpenAI
         return SDKAdapter("local", openai, config.client, owned=False, exact=exact)
     client = openai.AsyncOpenAI(api_key=config.api_key or "local", base_url=config.base_url, max_retries=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from pollux_like import checks
 from pollux_like.config import Config
 from pollux_like.errors import ConfigurationError
 from pollux_like.sdk import SDKAdapter
@@ -27,5 +28,8 @@ def connect(config: Config) -> SDKAdapter:
     key = config.api_key or os.environ.get("OPENAI_API_KEY")
     if not key:
         raise ConfigurationError("no key for openai is set", hint="Set OPENAI_API_KEY, or give Config.api_key")
+    checks.key(key, "OPENAI_API_KEY")
+    if config.base_url is None and os.environ.get("OPENAI_BASE_URL"):
+        checks.address(os.environ["OPENAI_BASE_URL"], "OPENAI_BASE_URL")
     client = openai.AsyncOpenAI(api_key=key, base_url=config.base_url, max_retries=0)
     return SDKAdapter("openai", openai, client, owned=True, exact=True)

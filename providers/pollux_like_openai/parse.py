@@ -115,6 +115,7 @@ def _reply(response: dict[str, Any], native: tuple[str, ...], store: bool) -> Re
     found = [_call(item, index, text) for index, (item, text) in enumerate(zip(items, native, strict=True))]
     calls = tuple(call for call in found if call is not None)
     refusal = canonical.repair_text("\n\n".join(refusals)) if refusals else None
+    response_id = api_errors.word(response, "id")
     return Reply(
         native=tuple(map(_named, native, items, found)),
         finish=_finish(response, bool(calls), refusal),
@@ -124,8 +125,8 @@ def _reply(response: dict[str, Any], native: tuple[str, ...], store: bool) -> Re
         calls=calls,
         usage=_usage(api_errors.member(response, "usage")),
         signed=any(item.get("type") in ("reasoning", "compaction") for item in items),
-        state={"response_id": str(response["id"])} if store and response.get("id") else {},
-        model=response.get("model"),
+        state={"response_id": response_id} if store and response_id is not None else {},
+        model=api_errors.word(response, "model"),
         notices=tuple(_dropped(api_errors.objects(response, "input_transformations"))),
     )
 
@@ -150,12 +151,11 @@ def said(items: list[dict[str, Any]]) -> tuple[list[str], list[str], list[str]]:
 def _call(item: dict[str, Any], index: int, text: str) -> ToolCall | None:
     if item.get("type") not in ("function_call", "custom_tool_call"):
         return None
-    call_id = item.get("call_id") or made_up(index, text)
+    call_id, name = item.get("call_id") or made_up(index, text), item.get("name") or "unnamed"
     if item.get("type") == "function_call":
-        return ToolCall(call_id, item.get("name") or "unnamed", str(item.get("arguments", "")))
-    if item.get("type") == "custom_tool_call":  # a free-form tool: its input is text, shown as {"input": text}
-        return ToolCall(call_id, item.get("name") or "unnamed", None, {"input": str(item.get("input", ""))})
-    return None
+        return ToolCall(call_id, name, canonical.repair_text(str(item.get("arguments", ""))))
+    # A free-form tool: its input is text, shown as {"input": text}.
+    return ToolCall(call_id, name, None, {"input": canonical.repair_text(str(item.get("input", "")))})
 
 
 def _named(text: str, item: dict[str, Any], call: ToolCall | None) -> str:
@@ -167,7 +167,7 @@ def _named(text: str, item: dict[str, Any], call: ToolCall | None) -> str:
 
 def _finish(response: dict[str, Any], calls: bool, refusal: str | None) -> Finish:
     if response.get("status") == "incomplete":
-        reason = api_errors.member(response, "incomplete_details").get("reason")
+        reason = api_errors.word(api_errors.member(response, "incomplete_details"), "reason")
         return Finish(_INCOMPLETE.get(str(reason), "other"), reason)
     if calls:
         return Finish("tool_calls", "completed")
@@ -199,7 +199,7 @@ def portable(turn: Turn) -> Portable:
     texts, refusals, _ = said(items)
     content = "\n\n".join(texts or refusals)
     kept = {"message", "function_call"}
-    kinds = [str(item.get("type")) for item in items if item.get("type") not in kept]
+    kinds = [kind for kind in (str(item.get("type")) for item in items) if kind not in kept]
     losses = tuple(f"{kinds.count(kind)} item(s) of type {kind}" for kind in dict.fromkeys(kinds))
     if not content.strip() and not turn.calls:
         return Portable(None, losses)

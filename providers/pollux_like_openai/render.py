@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from pollux_like import canonical, schemas
+from pollux_like import canonical, checks, schemas
 from pollux_like.continuation import Turn, folded
 from pollux_like.errors import ConfigurationError
 from pollux_like.messages import Message
@@ -44,20 +44,20 @@ def render(request: Request) -> Wire:
             f"provider_options set {min(clash)!r}, which the library decides itself",
             hint="Use the argument of interact(), or leave it out",
         )
-    store = bool(options.get("store", False))
+    store = checks.flag(options.get("store", False), _name("store"))
     notices: list[Notice] = []
     last = request.turns[-1] if request.turns else None
     chained = last.state.get("response_id") if store and last is not None else None
     head: dict[str, Any] = {"model": request.model}
     if request.instructions is not None:
         head["instructions"] = request.instructions
-    tools = [*_tools(request.tools, notices), *options.get("tools", ())]
+    tools = [*_tools(request.tools, notices), *checks.json_objects(options.get("tools"), _name("tools"))]
     _check_names(tools)
     if tools:
         head["tools"] = tools
     head.update(_settings(request, notices))
     head["store"] = store
-    include = list(options.get("include", ()))
+    include = list(checks.sequence(options.get("include") or (), _name("include"), str))
     if not NO_REASONING.match(request.model) and "reasoning.encrypted_content" not in include:
         include.append("reasoning.encrypted_content")
     if include:
@@ -76,6 +76,10 @@ def render(request: Request) -> Wire:
         notices=tuple(notices),
         fallback=(lambda: render(without_server_state(request))) if chained is not None else None,
     )
+
+
+def _name(option: str) -> str:
+    return f'provider_options["openai"]["{option}"]'
 
 
 def _check_names(tools: Sequence[dict[str, Any]]) -> None:
@@ -111,7 +115,7 @@ def _settings(request: Request, notices: list[Notice]) -> dict[str, Any]:
         body["tool_choice"] = settings.tool_choice.mode if named is None else {"type": "function", "name": named}
     if settings.parallel_tool_calls is not None:
         body["parallel_tool_calls"] = settings.parallel_tool_calls
-    text = dict(options.get("text", {}))
+    text = checks.maybe_object(options.get("text"), _name("text"))
     if settings.output is not None:
         if "format" in text:
             raise ConfigurationError("provider_options set text.format beside output", hint="Give only one of the two")
@@ -128,7 +132,7 @@ def _settings(request: Request, notices: list[Notice]) -> dict[str, Any]:
             body[theirs] = value
     if settings.max_tokens is not None and settings.max_tokens < 16:
         raise ConfigurationError(f"max_tokens is {settings.max_tokens}", hint="OpenAI's least is 16")
-    reasoning = dict(options.get("reasoning", {}))
+    reasoning = checks.maybe_object(options.get("reasoning"), _name("reasoning"))
     if settings.reasoning_effort is not None:
         if "effort" in reasoning:
             raise ConfigurationError(
