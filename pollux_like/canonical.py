@@ -138,13 +138,13 @@ def loads(text: str, *, unique_keys: bool = False) -> Any:
     return value
 
 
-def check_depth(text: str) -> None:
-    """Refuse JSON text that nests deeper than MAX_DEPTH. The text must be valid JSON."""
-    if text.count("[") + text.count("{") <= MAX_DEPTH:
+def check_depth(text: str, most: int = MAX_DEPTH) -> None:
+    """Refuse JSON text that nests deeper than `most`. The text must be valid JSON."""
+    if text.count("[") + text.count("{") <= most:
         return
     steps = (1 if bracket in "[{" else -1 for bracket in _BRACKETS.findall(_STRINGS.sub("", text)))
-    if max(accumulate(steps), default=0) > MAX_DEPTH:
-        raise JSONPolicyError(f"the text is nested deeper than {MAX_DEPTH} levels")
+    if max(accumulate(steps), default=0) > most:
+        raise JSONPolicyError(f"the text is nested deeper than {most} levels")
 
 
 def minify(text: str) -> str:

@@ -26,6 +26,8 @@ MAX_CHARS = 64 * 1024 * 1024
 """Largest saved continuation, in characters of its lines together."""
 MAX_REPLY_CHARS = 16 * 1024 * 1024
 """Largest reply of a provider, in characters. A conversation is refused before it could outgrow MAX_CHARS."""
+MAX_ITEM_DEPTH = 200
+"""Deepest nesting of a provider's item: a call's arguments may have MAX_DEPTH levels, and stand inside of it."""
 MAX_TURNS = 1_000_000
 
 STATUSES = ("stop", "tool_calls", "length", "refusal", "content_filter", "pause", "malformed_tool_call", "other")
@@ -89,7 +91,7 @@ class Turn(Memo):
         """Back from `line`. Raises JSONPolicyError or ConfigurationError where anything is not as `line` writes it."""
         parts = canonical.members(line)
         native = canonical.elements(parts.pop("native", ""))
-        canonical.check_depth(line)
+        canonical.check_depth(line, MAX_ITEM_DEPTH + 2)
         fields = {key: canonical.loads(text, unique_keys=True) for key, text in parts.items()}
         stamp = before
         if "stamp" in fields:

@@ -214,8 +214,7 @@ def _media(
         index -= 1
         if turns[index].media:
             supplied = {source.digest: source for source in given}
-            missing = [digest for digest in turns[index].media if digest not in supplied]
-            if missing or len(supplied) != len(turns[index].media):
+            if supplied.keys() != set(turns[index].media):
                 raise ConfigurationError(
                     f"the open tool round began with {len(turns[index].media)} sources of its own",
                     hint="Give the same sources in Input(sources=...) with the tool results",

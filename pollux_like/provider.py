@@ -12,9 +12,10 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from pollux_like import checks
 from pollux_like.config import Config
-from pollux_like.continuation import Turn
-from pollux_like.errors import APIError
+from pollux_like.continuation import STATUSES, Turn
+from pollux_like.errors import APIError, ConfigurationError
 from pollux_like.messages import Message, ToolCall
 from pollux_like.output import Event, Finish, Notice, Usage
 from pollux_like.settings import Settings
@@ -97,7 +98,11 @@ class Reply:
     notices: tuple[Notice, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raises ConfigurationError for calls that no assistant message can hold, such as two with one id."""
+        """Raises ConfigurationError for what no saved state could hold: items that are no JSON objects, an unknown
+        status, and calls that fit no assistant message, such as two with one id."""
+        if any(not item.startswith("{") for item in self.native):
+            raise ConfigurationError("Reply.native holds an item that is no JSON object", hint="Give objects as text")
+        checks.one_of(self.finish.status, "Reply.finish.status", STATUSES)
         if self.calls:
             Message("assistant", "", self.calls)
 

@@ -22,6 +22,8 @@ from pollux_like.provider import Reply, Wire
 if TYPE_CHECKING:
     import httpx2
 
+MIN_SECRET_CHARS = 7
+"""Keys from this length on are masked in errors."""
 CONNECT_TIMEOUT_S = 10.0
 """Longest time to reach the provider's host, unless `timeout_s` is shorter."""
 
@@ -81,6 +83,8 @@ class SDKAdapter:
         except httpx2.TimeoutException:  # the SDKs let through what befalls the body of a refusal
             raise self._late() from None
         except (self._sdk.APIConnectionError, httpx2.HTTPError) as error:
+            raise self._unreachable(error) from None
+        except (OSError, ValueError, httpx2.InvalidURL) as error:  # from a transport that the application made
             raise self._unreachable(error) from None
         except RuntimeError as error:  # so say httpx2 and the event loops
             raise ConfigurationError(
@@ -145,8 +149,9 @@ class SDKAdapter:
         )
 
     def _secret(self) -> str | None:
+        """The key, unless it is a placeholder such as "local" or "EMPTY", whose masking would maim messages."""
         key = getattr(self._client, "api_key", None)
-        return key if isinstance(key, str) and key else None
+        return key if isinstance(key, str) and len(key) >= MIN_SECRET_CHARS else None
 
     def _late(self) -> APIError:
         return ProviderTimeoutError(

@@ -68,6 +68,8 @@ class Settings:
     @classmethod
     def of(cls, **given: Any) -> Settings:
         """Check the keyword arguments of `interact` and `stream`. Raises ConfigurationError naming the argument."""
+        if not given:
+            return _NOTHING
         unknown = given.keys() - {one.name for one in fields(cls)}
         if unknown:
             raise ConfigurationError(
@@ -92,10 +94,11 @@ class Settings:
 
     def asked(self) -> tuple[str, ...]:
         """The names of the settings that were asked for, in declaration order."""
-        apart = ("timeout_s", "provider_options")
-        return tuple(
-            one.name for one in fields(self) if one.name not in apart and getattr(self, one.name) not in (None, ())
-        )
+        return tuple(name for name in _ASKABLE if getattr(self, name) not in (None, ()))
+
+
+_NOTHING = Settings()
+_ASKABLE = tuple(one.name for one in fields(Settings) if one.name not in ("timeout_s", "provider_options"))
 
 
 def _maybe(given: Mapping[str, Any], name: str, check: Any) -> Any:

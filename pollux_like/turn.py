@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 import anyio
 
-from pollux_like import api_errors, registry, schemas, structured
+from pollux_like import api_errors, canonical, registry, schemas, structured
 from pollux_like.config import Config
-from pollux_like.continuation import MAX_REPLY_CHARS, Turn, extended
+from pollux_like.continuation import MAX_ITEM_DEPTH, MAX_REPLY_CHARS, Turn, extended
 from pollux_like.environment import Environment
 from pollux_like.errors import APIError, StreamInterruptedError
 from pollux_like.input import Input
@@ -178,6 +178,20 @@ async def _run(this: _Turn, config: Config, connect: Connect) -> AsyncGenerator[
         yield event
 
 
+def _check_saving(reply: Reply, provider: str) -> None:
+    """No state is made that could not be restored."""
+    problem = None
+    if sum(map(len, reply.native)) > MAX_REPLY_CHARS:
+        problem = f"the reply has more than {MAX_REPLY_CHARS:,} characters"
+    try:
+        for item in reply.native:
+            canonical.check_depth(item, MAX_ITEM_DEPTH)
+    except canonical.JSONPolicyError:
+        problem = f"the reply holds an item nested deeper than {MAX_ITEM_DEPTH} levels"
+    if problem is not None:
+        raise APIError(problem, hint="Ask for less at once", provider=provider)
+
+
 def _ended(this: _Turn, reply: Reply) -> Iterator[Event]:
     """The last events of a turn. Raises APIError for calls that no result could answer, and above MAX_REPLY_CHARS."""
     ids = [call.id for call in reply.calls]
@@ -187,12 +201,7 @@ def _ended(this: _Turn, reply: Reply) -> Iterator[Event]:
             hint=f"Try again; at most {MAX_TOOL_CALLS} calls with different ids can be answered",
             provider=this.prepared.stamp.provider,
         )
-    if sum(map(len, reply.native)) > MAX_REPLY_CHARS:
-        raise APIError(
-            f"the reply has more than {MAX_REPLY_CHARS:,} characters",
-            hint="Lower max_tokens",
-            provider=this.prepared.stamp.provider,
-        )
+    _check_saving(reply, this.prepared.stamp.provider)
     if reply.calls:
         reply = replace(reply, calls=tuple(_cleaned(call, this) for call in reply.calls))
     for notice in reply.notices:

@@ -92,7 +92,7 @@ async def test_emp_03_an_answer_that_ends_in_blanks(wire: str) -> None:
     fake = Fake(texts(wire, "b \n"), texts(wire, "c"))
     output = await ask(fake.at(wire), Input("next", history=history), **options(wire))
     await ask(fake.at(wire), Input("more", continuation=output.continuation), **options(wire))
-    assert history[1].content == output.messages[1].content == "answer \n"
+    assert history[1].content == "answer \n"
     sent = json.dumps(fake.said[0])
     assert ('"answer"' in sent) if wire == "anthropic" else (r'"answer \n"' in sent)
     assert r'"b \n"' in json.dumps(fake.said[1])

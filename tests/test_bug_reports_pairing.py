@@ -29,7 +29,7 @@ from wires import (
     watched,
 )
 
-from pollux_like import ConfigurationError, Continuation, Input, Message, ToolCall, ToolResult
+from pollux_like import ConfigurationError, Continuation, Input, Message, ToolCall, ToolResult, handoff
 
 pytestmark = pytest.mark.anyio
 LIMITS = {"openai": 64, "chat": 40, "anthropic": 64}
@@ -129,7 +129,8 @@ async def test_foreign_ids_become_legal_and_stay_distinct(wire: str, case: str) 
     assert len(set(made)) == len(ids)
     assert all(re.fullmatch(r"[a-zA-Z0-9_-]+", one) and len(one) <= LIMITS[wire] for one in made)
     assert pairs(wire, fake.said[1]) == (made, answered, contents)
-    assert [call.id for one in output.messages for call in one.tool_calls] == list(ids)
+    assert output.continuation is not None
+    assert [call.id for one in handoff(output.continuation).history for call in one.tool_calls] == list(ids)
 
 
 @pytest.mark.parametrize("wire", WIRES)

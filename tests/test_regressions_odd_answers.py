@@ -11,13 +11,13 @@ import httpx2
 import openai
 import pytest
 from wires import (
-    CHAT,
     ENV,
     WIRES,
     Answer,
     Fake,
     ask,
     block_events,
+    calls,
     chat_call,
     completion,
     function_call,
@@ -38,6 +38,7 @@ from pollux_like import (
     Config,
     ConfigurationError,
     Input,
+    Source,
     ToolResult,
     handoff,
     interact,
@@ -119,7 +120,10 @@ async def test_a_chat_call_without_a_function_is_answered(function: Any) -> None
 
 @pytest.mark.parametrize("asked", ["nan", "inf", "soon", "Fri, 31 Dec 99999999 23:59:59 GMT"])
 async def test_a_retry_after_that_is_no_time_counts_as_none(asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turn, "_wait", lambda error, attempt: 0.0 if error.retry_after_s is None else None)
+    def wait(error: APIError, attempt: int) -> float | None:
+        return 0.0 if error.retry_after_s is None else None
+
+    monkeypatch.setattr(turn, "_wait", wait)
     fake = Fake(refused(429, **{"retry-after": asked}), texts("openai", "ok"))
     assert (await ask(fake.openai(), "q")).text == "ok"
 
@@ -179,7 +183,7 @@ def test_an_address_that_is_none_is_refused(address: str) -> None:
 @pytest.mark.parametrize("value", [1, "x", [1], True])
 async def test_a_provider_option_of_a_wrong_type_is_named(wire: str, option: str, value: Any) -> None:
     provider = "anthropic" if wire == "anthropic" else "openai"
-    own = {**(CHAT["provider_options"]["openai"] if wire == "chat" else {}), option: value}
+    own: dict[str, Any] = {**({"api": "chat"} if wire == "chat" else {}), option: value}
     with pytest.raises(ConfigurationError, match=option):
         await ask(Fake().at(wire), "q", provider_options={provider: own})
 
@@ -191,3 +195,43 @@ async def test_a_lost_response_without_attempts_left_says_what_helps() -> None:
     first = await ask(to, "q", **stored)
     with pytest.raises(APIError, match="Raise max_attempts"):
         await ask(to, Input("more", continuation=first.continuation), **stored)
+
+
+def nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize("wire", ["openai", "anthropic"])
+@pytest.mark.parametrize("levels", [99, 150])
+async def test_what_a_provider_nests_deeper_than_arguments_can_be_saved(wire: str, levels: int) -> None:
+    odd: dict[str, Any] = {"type": "new", "value": nested(levels)}
+    await goes_on(wire, response(odd, spoken("x")) if wire == "openai" else message(odd, {"type": "text", "text": "x"}))
+
+
+async def test_arguments_of_the_deepest_kind_can_be_saved() -> None:
+    output = await goes_on("anthropic", message(tool_use("toolu_1", nested(100))))
+    assert output.tool_calls[0].arguments == nested(100)
+
+
+async def test_what_could_not_be_saved_is_no_turn() -> None:
+    with pytest.raises(APIError, match="nested deeper than 200"):
+        await ask(Fake(response({"type": "new", "value": nested(200)}, spoken("x"))).openai(max_attempts=1), "q")
+
+
+async def test_the_placeholder_key_of_a_local_server_is_not_masked_in_its_name() -> None:
+    given = Fake(refused(400, text="localhost said no")).openai().client.with_options(api_key="local")
+    with pytest.raises(APIError, match="^local answered 400 .*localhost said no"):
+        await ask(Config("local", "m", client=given), "q")
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_a_round_that_one_source_given_twice_opened_can_be_finished(wire: str) -> None:
+    page = Source.from_text("page")
+    fake = Fake(calls(wire, "call_1"), texts(wire, "ok"))
+    to = fake.at(wire, max_attempts=1)
+    first = await ask(to, Input("q", sources=[page, page]), **options(wire))
+    after = Input(continuation=first.continuation, tool_results=[ToolResult("call_1", "1")], sources=[page, page])
+    assert (await ask(to, after, **options(wire))).text == "ok"
