@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check format docs bench soak clean
+.PHONY: demo test check format docs bench clean
 .DEFAULT_GOAL := test
 
 $(STAMP): pyproject.toml
@@ -45,9 +45,6 @@ docs: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py
-
-soak: $(VENV)/.local
-	POLLUX_LIKE_SOAK=1 $(BIN)/python -m pytest
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
