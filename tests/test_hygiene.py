@@ -10,7 +10,7 @@ import pollux_like
 
 HEAVY = ("openai", "anthropic", "google", "httpx", "httpx2", "pydantic", "jsonschema", "starlette", "uvicorn", "typer",
          "rich", "docstring_parser", "xllamacpp", "jinja2", "pollux_like_openai", "pollux_like_anthropic",
-         "pollux_like_local", "pollux_like_chat")  # fmt: skip
+         "pollux_like_local", "pollux_like_gemini", "pollux_like_openrouter", "pollux_like_chat")  # fmt: skip
 
 
 def loaded_by(code: str) -> set[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from pollux_like.errors import ConfigurationError
-from pollux_like.schemas import anthropic, openai, plain
+from pollux_like.schemas import anthropic, gemini, openai, plain
 from pollux_like.schemas.check import checked, too_entangled
 from pollux_like.schemas.subset import NotStrict
 from pollux_like.schemas.walker import Schema
@@ -17,6 +17,8 @@ _Write: TypeAlias = "Callable[[Schema], tuple[Schema, list[tuple[str, str]]]]"
 _DIALECTS: Final[dict[str, tuple[_Write | None, _Write]]] = {
     "openai": (openai.strict, openai.loose),
     "anthropic": (anthropic.strict, anthropic.loose),
+    "gemini": (None, gemini.json_schema),
+    "gemini-openapi": (None, gemini.openapi),
     "plain": (None, plain.loose),
 }
 
@@ -35,10 +37,10 @@ class Normalised:
 
 
 def normalise(schema: Mapping[str, Any] | None, dialect: str, *, strict: bool, name: str) -> Normalised:
-    """Write the schema for `dialect` ("openai", "anthropic" or "plain"). The caller's mapping is never changed.
+    """Write the schema for `dialect`, one of _DIALECTS. The caller's mapping is never changed.
 
     `name` is the tool's or the output's name, for errors and losses. Where `strict` is asked for and cannot be had,
-    the result is the non-strict form, with a loss that says why. "plain" knows no strict form and keeps the flag.
+    the result is the non-strict form, with a loss that says why. A dialect without a strict form keeps the flag.
     Raises ConfigurationError as `check_schema` does, and for an unknown dialect.
     """
     if dialect not in _DIALECTS:

@@ -2,6 +2,7 @@
 
 from .dialect import Dialect
 from .parse import ChatParser, portable
+from .refusals import told
 from .render import render
 
-__all__ = ["ChatParser", "Dialect", "portable", "render"]
+__all__ = ["ChatParser", "Dialect", "portable", "render", "told"]

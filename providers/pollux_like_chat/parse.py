@@ -17,7 +17,9 @@ from pollux_like.output import Event, Finish, Status, Usage
 from pollux_like.provider import Portable, Reply
 from pollux_like.wire_ids import made_up
 
+from .details import merged, sealed
 from .dialect import Dialect
+from .refusals import told
 
 REASONING = ("reasoning_content", "reasoning")
 """The names under which servers send reasoning text; it goes back under the name it came with."""
@@ -65,7 +67,7 @@ class ChatParser:
         self._calls: list[_Call] = []
         self._by_index: dict[int, int] = {}
         self._rest: dict[str, Any] = {}
-        self._finish: str | None = None
+        self._finish: dict[str, Any] | None = None
         self._done = False
 
     def feed(self, data: str) -> list[Event]:
@@ -75,22 +77,33 @@ class ChatParser:
             return []
         chunk = api_errors.decoded(self._dialect.provider, data)
         if chunk.get("error"):
-            raise api_errors.api_error(self._dialect.provider, chunk, status=200, headers={}, secret=None)
+            raise self._refusal(chunk)
         for key in ("id", "model", "usage"):
             if chunk.get(key):
                 self._rest[key] = chunk[key]
         events: list[Event] = []
         for choice in api_errors.objects(chunk, "choices")[:1]:
+            self._check(choice)
             events.extend(self._delta(api_errors.member(choice, "delta")))
             if choice.get("finish_reason"):
-                events.extend(self._finished(str(choice["finish_reason"])))
+                events.extend(self._finished(choice))
         return events
+
+    def _check(self, choice: dict[str, Any]) -> None:
+        """A choice may say that it failed, with an error of its own or without."""
+        if choice.get("finish_reason") in self._dialect.failed:
+            raise self._refusal({"error": api_errors.member(choice, "error")})
+
+    def _refusal(self, body: str | dict[str, Any]) -> APIError:
+        return api_errors.api_error(self._dialect.provider, told(body), status=200, headers={}, secret=None)
 
     def _delta(self, delta: dict[str, Any]) -> list[Event]:
         events: list[Event] = []
         for key, piece in delta.items():
             if key == "tool_calls":
                 events.extend(self._fragment(fragment) for fragment in api_errors.objects(delta, key))
+            elif key == self._dialect.details:
+                self._message[key] = merged(self._message.get(key, []), api_errors.objects(delta, key))
             elif piece is not None and key != "role":
                 self._message[key] = _joined(self._message.get(key), piece)
                 if piece and key == "content":
@@ -133,9 +146,9 @@ class ChatParser:
             self._by_index[index] = len(self._calls) - 1
         return len(self._calls) - 1
 
-    def _finished(self, reason: str) -> list[Event]:
+    def _finished(self, choice: dict[str, Any]) -> list[Event]:
         first = self._finish is None
-        self._finish = reason
+        self._finish = choice
         if not first:
             return []
         calls = _tool_calls([call.wire() for call in self._calls], self._rest.get("id"))
@@ -159,11 +172,14 @@ class ChatParser:
         completion = api_errors.decoded(self._dialect.provider, body)
         choices = api_errors.objects(completion, "choices")
         if completion.get("error") or not choices or not choices[0].get("finish_reason"):
-            raise api_errors.api_error(self._dialect.provider, body, status=200, headers={}, secret=None)
-        return self._reply(api_errors.member(choices[0], "message"), choices[0]["finish_reason"], completion)
+            raise self._refusal(body)
+        self._check(choices[0])
+        return self._reply(api_errors.member(choices[0], "message"), choices[0], completion)
 
-    def _reply(self, message: dict[str, Any], reason: str, rest: dict[str, Any]) -> Reply:
-        native = _ordered(message)
+    def _reply(self, message: dict[str, Any], choice: dict[str, Any], rest: dict[str, Any]) -> Reply:
+        details = message.get(self._dialect.details) if self._dialect.details else None
+        native = _ordered({key: value for key, value in message.items() if details or key != self._dialect.details})
+        reason = str(choice["finish_reason"])
         text = canonical.repair_text(content_text(message.get("content")))
         refusal = message.get("refusal") or None
         calls = _tool_calls(api_errors.objects(message, "tool_calls"), rest.get("id"))
@@ -172,14 +188,20 @@ class ChatParser:
             status = "tool_calls" if calls else ("refusal" if refusal else "stop")
         return Reply(
             native=(native,),
-            finish=Finish(status, reason),
+            finish=Finish(status, _native(choice, reason) if status == "other" else reason),
             text=text,
             reasoning=canonical.repair_text(next((str(message[key]) for key in REASONING if message.get(key)), "")),
             refusal=None if refusal is None else canonical.repair_text(str(refusal)),
             calls=calls,
             usage=_usage(api_errors.member(rest, "usage")),
+            signed=sealed(details),
             model=api_errors.word(rest, "model"),
         )
+
+
+def _native(choice: dict[str, Any], reason: str) -> str:
+    """What the provider behind a router gave as reason, where the router says it."""
+    return api_errors.word(choice, "native_finish_reason") or reason
 
 
 def content_text(content: Any) -> str:

@@ -113,31 +113,38 @@ def _messages(request: Request, dialect: Dialect) -> list[str]:
     system: list[str] = []
     if request.instructions is not None:
         system.append(canonical.dumps({"role": dialect.system_role, "content": request.instructions}))
-    past = folded(request.turns, ("chat", dialect, request.standing), "", partial(_past, request, dialect))
+    reader = _author(request.model) if dialect.details else None
+    past = folded(request.turns, ("chat", dialect, reader, request.standing), "", partial(_past, request, dialect))
     return [*system, *([past] if past else []), *_added(*request.at(len(request.turns)))]
 
 
 def _past(request: Request, dialect: Dialect, before: str, index: int) -> str:
     """The joined messages of the turns up to one."""
     earlier = [before] if before else []
-    return ",".join([*earlier, *_added(*request.at(index)), *_replayed(request.turns[index], dialect)])
+    return ",".join([*earlier, *_added(*request.at(index)), *_replayed(request.turns[index], request.model, dialect)])
 
 
-def _replayed(turn: Turn, dialect: Dialect) -> list[str]:
+def _author(model: str) -> str:
+    """Whose model it is, by its name at a router: `author/model`."""
+    return model.partition("/")[0]
+
+
+def _replayed(turn: Turn, model: str, dialect: Dialect) -> list[str]:
     """The assistant's message as it came, but for what servers return and then refuse.
 
-    Null members, `annotations`, reasoning where the dialect does not want it back, and broken arguments (as `{}`).
-    Calls without an id of their own carry the one that the caller saw.
+    Null members, `annotations`, reasoning where the dialect does not want it back or another author's model sealed it,
+    and broken arguments (as `{}`). Calls without an id of their own carry the one that the caller saw.
     """
     result: list[str] = []
     for text in turn.native:
         message = cast("dict[str, Any]", json.loads(text))
         back = dialect.reasoning == "always" or (dialect.reasoning == "tool_turns" and bool(turn.calls))
-        kept = {
-            key: value
-            for key, value in message.items()
-            if key not in ("annotations", "function_call", "audio") and (back or key not in REASONING)
-        }
+        out = {"annotations", "function_call", "audio"}
+        if not back or (dialect.details is not None and dialect.details in message):  # the details hold the text too
+            out.update(REASONING)
+        if dialect.details is not None and _author(turn.stamp.model) != _author(model):
+            out.update((dialect.details, *REASONING))
+        kept = {key: value for key, value in message.items() if key not in out}
         calls = api_errors.objects(kept, "tool_calls")
         if calls:
             kept["tool_calls"] = [

@@ -12,6 +12,7 @@ from pollux_like import Environment, Message, ToolCall, ToolDeclaration
 from .shape import Asked, Dialect, Expected, passages, text_of, without_nulls
 
 OMITTED_THERE = {
+    "request.stream": "an answer of more than 21,333 tokens is streamed on the wire, also for interact",
     "tool_use.caller": "that client drops it; ours goes back as it came",
 }
 OMITTED_HERE: dict[str, str] = {}

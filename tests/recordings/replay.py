@@ -10,6 +10,7 @@ from typing import Any
 import anthropic
 import httpx2
 import openai
+from google import genai
 
 from pollux_like import Config
 
@@ -29,7 +30,9 @@ class Replay:
     asked: list[httpx2.Request] = field(default_factory=list)
 
     def handle(self, request: httpx2.Request) -> httpx2.Response:
-        """One request."""
+        """One request. OpenRouter's list of models was not recorded."""
+        if request.method == "GET":
+            return httpx2.Response(404)
         self.asked.append(request)
         content = self.exchange.content()
         kept = ("content-type", "request-id", "x-request-id", "retry-after")
@@ -41,7 +44,11 @@ class Replay:
     def config(self, provider: str, model: str) -> Config:
         """A config whose SDK client speaks to this replay."""
         http = httpx2.AsyncClient(transport=httpx2.MockTransport(self.handle))
-        sdk: Any = openai.AsyncOpenAI if provider == "openai" else anthropic.AsyncAnthropic
+        if provider == "gemini":
+            unused = httpx2.Client(transport=httpx2.MockTransport(self.handle))  # its own reads the trust store
+            options = genai.types.HttpOptions(httpx_async_client=http, httpx_client=unused)
+            return Config(provider, model, client=genai.Client(api_key=KEY, http_options=options), max_attempts=2)
+        sdk: Any = anthropic.AsyncAnthropic if provider == "anthropic" else openai.AsyncOpenAI
         return Config(provider, model, client=sdk(api_key=KEY, http_client=http), max_attempts=2)
 
     @property
