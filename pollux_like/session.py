@@ -33,7 +33,7 @@ class Session:
 
     @property
     def config(self) -> Config:
-        """The config that every turn of this session uses."""
+        """The config of every turn here."""
         return self._config
 
     async def interact(self, environment: Environment, input: Input, **arguments: Unpack[Arguments]) -> Output:

@@ -10,17 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pollux_like.messages import Message, ToolCall, ToolResult
-from pollux_like.testing.script import (
-    Answer,
-    answer,
-    call,
-    compaction,
-    redacted,
-    refuse,
-    say,
-    server_tool,
-    think,
-)
+from pollux_like.testing.script import Answer, answer, call, compaction, redacted, refuse, say, server_tool, think
 from pollux_like.tools import ToolDeclaration
 
 WEATHER = ToolDeclaration(
