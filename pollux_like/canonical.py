@@ -252,7 +252,10 @@ def splice(head: dict[str, Any], key: str, items: list[str], tail: dict[str, Any
     """JSON object text: the members of `head`, then `key` with an array of ready-made item texts, then `tail`."""
     opening = dumps(head)[:-1] + ("," if head else "")
     closing = "," + dumps(tail)[1:] if tail else "}"
-    return f'{opening}"{key}":[{",".join(items)}]{closing}'
+    parts = [opening, '"', key, '":[']
+    for index, item in enumerate(items):
+        parts.extend((",", item) if index else (item,))
+    return "".join((*parts, "]", closing))  # one copy of items that may be megabytes
 
 
 def sha256(text: str | bytes) -> str:
