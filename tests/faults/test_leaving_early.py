@@ -85,31 +85,6 @@ async def test_cancellation_closes_the_connection_and_leaves_the_state(
     await goes_on(sim, to, arguments, old)
 
 
-async def test_cancellation_at_every_await(
-    sim: Simulator, to: Callable[..., Config], arguments: dict[str, Any]
-) -> None:
-    """Cancel after one loop step, two, three, … until the turn completes: each time the old state goes on."""
-    old = await begun(sim, to, arguments)
-    for steps in range(0, 200, 3):
-        sim.clear()
-        sim.reply(say("Complete."))
-        done = False
-        async with anyio.create_task_group() as group:
-
-            async def one() -> None:
-                nonlocal done
-                await both(to(), Input("Next", continuation=old), arguments, streamed=True)
-                done = True
-
-            group.start_soon(one)
-            for _ in range(steps):
-                await anyio.lowlevel.checkpoint()
-            group.cancel_scope.cancel()
-        if done:
-            break
-    await goes_on(sim, to, arguments, old)
-
-
 async def test_the_limit_on_concurrency_holds_over_a_session(
     sim: Simulator, to: Callable[..., Config], arguments: dict[str, Any]
 ) -> None:
