@@ -62,7 +62,9 @@ class Memory:
         self.http = httpx2.AsyncClient(transport=httpx2.MockTransport(self.respond))
         made: Any = anthropic.AsyncAnthropic if name == "anthropic" else openai.AsyncOpenAI
         provider = "anthropic" if name == "anthropic" else "openai"
-        self.config = Config(provider, PROVIDERS[name], client=made(api_key="k", http_client=self.http))
+        client = made(api_key="k", http_client=self.http)
+        # One slot: a cancelled turn that kept it would stop every later one.
+        self.config = Config(provider, PROVIDERS[name], client=client, max_concurrency=1)
 
     async def respond(self, request: httpx2.Request) -> httpx2.Response:
         await anyio.lowlevel.checkpoint()
