@@ -61,6 +61,10 @@ DIALECTS = (
     )),
     Dialect("Anthropic, Messages, pinned to an older version", "anthropic", ("claude-haiku-4-5", "claude-opus-5-5"),
             {"anthropic_version": "2023-06-01"}),
+    Dialect("Gemini, generateContent", "gemini", (
+        "gemini-2.5-flash-lite", "gemini-2.5-flash", "gemini-2.5-pro", "gemini-3-pro-preview", "gemini-3.5-flash",
+    )),
+    Dialect("OpenRouter, chat completions", "openrouter", ("openai/gpt-5.2", "anthropic/claude-opus-4.6")),
     Dialect("Local, embedded and chat-completions servers", "local", ("smollm2-135m-instruct",)),
 )  # fmt: skip
 
@@ -156,6 +160,7 @@ LIMITS = {
     "tools": lambda can: _yes(can.tools),
     "`tool_choice` that forces": lambda can: _forced(can),
     "highest `temperature`": lambda can: f"{can.max_temperature:g}" if "temperature" in can.settings else NO,
+    "`cache=\"none\"`": lambda can: "sent" if can.cache_off else ("notice" if can.caches else NO),
     "most `stop` sequences": lambda can: f"{can.max_stop:,}" if "stop" in can.settings else NO,
 }
 

@@ -2,6 +2,7 @@
 
 from pollux_like.config import Config
 from pollux_like.continuation import Continuation
+from pollux_like.counting import count_tokens
 from pollux_like.environment import Environment
 from pollux_like.errors import (
     APIError,
@@ -20,23 +21,28 @@ from pollux_like.errors import (
     ToolCallParseError,
 )
 from pollux_like.handoff import Handoff, handoff
+from pollux_like.history import Compacted, compact
 from pollux_like.input import Input
 from pollux_like.messages import Message, ToolCall, ToolResult
 from pollux_like.output import Event, Finish, Metrics, Notice, Output, Usage
+from pollux_like.sealing import ContinuationSealer
 from pollux_like.session import Session
 from pollux_like.sources import Source
+from pollux_like.store import open_store
 from pollux_like.tools import ToolChoice, ToolDeclaration
 from pollux_like.turn import interact, stream
 
 __all__ = [
     "APIError",
     "AuthenticationError",
+    "Compacted",
     "Config",
     "ConfigurationError",
     "ConflictError",
     "ContextOverflowError",
     "Continuation",
     "ContinuationError",
+    "ContinuationSealer",
     "Environment",
     "Event",
     "Finish",
@@ -61,7 +67,10 @@ __all__ = [
     "ToolDeclaration",
     "ToolResult",
     "Usage",
+    "compact",
+    "count_tokens",
     "handoff",
     "interact",
+    "open_store",
     "stream",
 ]

@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import accumulate
 from json.decoder import scanstring  # type: ignore[attr-defined]  # C scanner, present in every CPython
 from typing import Any, cast
@@ -256,6 +256,12 @@ def splice(head: dict[str, Any], key: str, items: list[str], tail: dict[str, Any
     for index, item in enumerate(items):
         parts.extend((",", item) if index else (item,))
     return "".join((*parts, "]", closing))  # one copy of items that may be megabytes
+
+
+def picked(text: str, names: Collection[str]) -> str:
+    """The text of a JSON object with only the members of these names, each to the letter."""
+    kept = (f"{dumps(name)}:{value}" for name, value in members(text).items() if name in names)
+    return f"{{{','.join(kept)}}}"
 
 
 def sha256(text: str | bytes) -> str:

@@ -19,7 +19,7 @@ from pollux_like.messages import Message, ToolCall
 
 T = TypeVar("T")
 
-VERSION = 1
+VERSION = 2
 FORMAT = "pollux_like.continuation"
 
 MAX_CHARS = 64 * 1024 * 1024
@@ -32,19 +32,27 @@ MAX_TURNS = 1_000_000
 
 STATUSES = ("stop", "tool_calls", "length", "refusal", "content_filter", "pause", "malformed_tool_call", "other")
 
-UPCASTERS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+UPCASTERS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    1: lambda fields: {**fields, "version": 2},  # a stamp of version 1 names no parts of its prefix
+}
 """From version n to n + 1, applied one after the other at the door; an entry is added whenever VERSION grows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """Who issued a turn: provider, dialect, endpoint, the model asked for, and the environment's fingerprint."""
+    """Who issued a turn: provider, dialect, endpoint, the model asked for, and the environment's fingerprint.
+
+    `prefix`: what stands before the conversation in a request, part by part - a short digest of instructions, sources,
+    tools and the output schema, tool choice and reasoning in words - so that a change can be named later. None in
+    what version 1 saved.
+    """
 
     provider: str
     dialect: str
     endpoint: str
     model: str
     environment: str
+    prefix: Mapping[str, str] | None = field(default=None, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +79,8 @@ class Turn(Memo):
         head: dict[str, Any] = {}
         if self.stamp != before:
             one = self.stamp
-            head["stamp"] = [one.provider, one.dialect, one.endpoint, one.model, one.environment]
+            prefix = [] if one.prefix is None else [dict(one.prefix)]
+            head["stamp"] = [one.provider, one.dialect, one.endpoint, one.model, one.environment, *prefix]
         if self.added:
             head["added"] = [message.to_jsonable() for message in self.added]
         if self.calls:
@@ -95,10 +104,7 @@ class Turn(Memo):
         fields = {key: canonical.loads(text, unique_keys=True) for key, text in parts.items()}
         stamp = before
         if "stamp" in fields:
-            words = _texts(fields.pop("stamp"), "stamp")
-            if len(words) != 5:
-                raise ConfigurationError("a stamp has five parts", hint="Restore it")
-            stamp = Stamp(*words)
+            stamp = _stamp(_list(fields.pop("stamp"), "stamp"))
         if stamp is None or any(not item.startswith("{") for item in native):
             raise ConfigurationError("a turn lacks its stamp or its items", hint="Restore it")
         if before is not None and (stamp.provider, stamp.dialect) != (before.provider, before.dialect):
@@ -110,7 +116,7 @@ class Turn(Memo):
             tuple(map(ToolCall.from_jsonable, _list(fields.pop("calls", []), "calls"))),
             checks.one_of(fields.pop("status", "stop"), "status", STATUSES),
             checks.flag(fields.pop("signed", False), "signed"),
-            _words(fields.pop("state", {})),
+            _words(fields.pop("state", {}), "state"),
             _texts(fields.pop("media", []), "media"),
         )
         if fields:
@@ -128,9 +134,16 @@ def _texts(value: object, name: str) -> tuple[str, ...]:
     return checks.sequence(_list(value, name), name, str)
 
 
-def _words(value: object) -> dict[str, str]:
-    words = checks.json_object(value, "state")
-    return {name: checks.filled(word, f"state.{name}") for name, word in words.items()}
+def _words(value: object, where: str) -> dict[str, str]:
+    words = checks.json_object(value, where)
+    return {name: checks.filled(word, f"{where}.{name}") for name, word in words.items()}
+
+
+def _stamp(parts: list[Any]) -> Stamp:
+    if len(parts) not in (5, 6):
+        raise ConfigurationError("a stamp has five parts or six", hint="Restore it")
+    provider, dialect, endpoint, model, environment = _texts(parts[:5], "stamp")
+    return Stamp(provider, dialect, endpoint, model, environment, _words(parts[5], "prefix") if parts[5:] else None)
 
 
 _GENESIS = canonical.sha256(FORMAT)
@@ -256,6 +269,11 @@ def extended(before: Continuation | None, turn: Turn) -> Continuation:
     result._digest = canonical.sha256(f"{before.digest}\n{line}")  # pyright: ignore[reportPrivateUsage]
     result._size = size_of(before) + len(line)  # pyright: ignore[reportPrivateUsage]
     return result
+
+
+def conversation_id(continuation: Continuation) -> str:
+    """The same for every later state and every branch of a conversation: 32 hex digits, made of its first turn."""
+    return canonical.sha256(f"{_GENESIS}\n{continuation._lines[0]}")[:32]  # pyright: ignore[reportPrivateUsage]
 
 
 def turns_of(continuation: Continuation) -> tuple[Turn, ...]:

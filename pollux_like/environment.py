@@ -62,9 +62,10 @@ class Environment(Memo):
         return self.remember(("fingerprint", provider), lambda: self._fingerprint(provider))
 
     def _fingerprint(self, provider: str) -> str:
-        identity = {
-            "version": 1,
-            "provider": provider,
+        return canonical.sha256(canonical.canonical({"version": 1, "provider": provider, **self._identity()}))
+
+    def _identity(self) -> dict[str, Any]:
+        return {
             "instructions": self.instructions,
             "sources": [source.identity() for source in self.sources],
             "tools": [
@@ -72,4 +73,12 @@ class Environment(Memo):
                 for tool in self.tools
             ],
         }
-        return canonical.sha256(canonical.canonical(identity))
+
+    def parts(self) -> Mapping[str, str]:
+        """A short digest (8 hex digits) of each of instructions, sources and tools that is there."""
+        return self.remember(
+            "parts",
+            lambda: {
+                name: canonical.sha256(canonical.canonical(part))[:8] for name, part in self._identity().items() if part
+            },
+        )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from pollux_like import checks, pairing
+from pollux_like import cache, checks, pairing
 from pollux_like.config import Config
 from pollux_like.continuation import MAX_CHARS, MAX_REPLY_CHARS, Continuation, Stamp, Turn, size_of, turns_of
 from pollux_like.environment import Environment
@@ -33,6 +33,7 @@ class Prepared:
     fresh: tuple[Message, ...]
     media: tuple[str, ...]
     notices: tuple[Notice, ...]
+    caches: bool
 
 
 def prepare(
@@ -48,7 +49,7 @@ def prepare(
         raise ConfigurationError(f"provider {config.provider!r} has no default model", hint="Give Config.model")
     stamp = Stamp(
         vendor.name, vendor.dialect(options), vendor.endpoint(config), model,
-        environment.fingerprint(provider=vendor.name),
+        environment.fingerprint(provider=vendor.name), {**environment.parts(), **settings.parts()},
     )  # fmt: skip
     notices: list[Notice] = []
     turns: tuple[Turn, ...] = ()
@@ -60,18 +61,30 @@ def prepare(
     sources = tuple(environment.sources)
     check_media(sources, can.media, vendor.name)
     media, digests = _media(input, turns, can, vendor.name, notices)
+    if environment.cache == "none" and can.caches and not can.cache_off:
+        notices.append(Notice("cache", f'{model} caches prompts by itself, and cache="none" cannot prevent it'))
     check_settings(settings, can, environment, options, vendor.name, model)
     if input.continuation is not None:
         _check_size(input.continuation, added)
+    tracked = input.history is not None or input.continuation is not None
     request = Request(
         model=model, turns=turns, added=added, instructions=environment.instructions, sources=sources,
-        tools=tuple(environment.tools), settings=settings, options=options, media=media, cache=environment.cache,
-        streaming=streaming,
+        tools=tuple(environment.tools), settings=settings, options=options, media=media,
+        cache=environment.cache or ("auto" if tracked or environment.tools else None), streaming=streaming,
+        endpoint=stamp.endpoint,
     )  # fmt: skip
-    tracked = input.history is not None or input.continuation is not None
     brought = {id(message) for message in input.history or ()}
     fresh = tuple(message for message in added if id(message) not in brought)
-    return Prepared(request, stamp, input.continuation, tracked, fresh, digests, tuple(notices))
+    return Prepared(
+        request,
+        stamp,
+        input.continuation,
+        tracked,
+        fresh,
+        digests,
+        tuple(notices),
+        can.caches and request.cache != "none",
+    )
 
 
 def check_types(environment: object, input: object, config: object) -> None:
@@ -153,9 +166,9 @@ def check_issuer(turns: tuple[Turn, ...], now: Stamp) -> list[Notice]:
                 "the environment changed inside a tool round whose reasoning is bound to it",
                 hint="Finish the round with the same instructions, sources and tools, then change them",
             )
-        notices.append(
-            Notice("environment_drift", "instructions, sources or tools differ from those of the turn before")
-        )
+        found = cache.changes(then, now)
+        what = ", ".join(found[name] for name in ("environment", *cache.ENVIRONMENT) if name in found)
+        notices.append(Notice("environment_drift", f"since the turn before, {what}"))
     return notices
 
 

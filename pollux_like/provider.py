@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
-from pollux_like import checks
+from pollux_like import canonical, checks
 from pollux_like.config import Config
 from pollux_like.continuation import STATUSES, Turn
-from pollux_like.errors import APIError, ConfigurationError
+from pollux_like.errors import APIError, ConfigurationError, StreamInterruptedError
 from pollux_like.messages import Message, ToolCall
 from pollux_like.output import Event, Finish, Notice, Usage
 from pollux_like.settings import Settings
@@ -29,7 +29,8 @@ class Capabilities:
 
     `settings`: names of the arguments of `interact` that are sent. `efforts`: values of `reasoning_effort`. `media`:
     kinds of Source. `reasons`: why a setting is refused, by name, for the error. `forced_choice_with_reasoning`: a tool
-    can be forced while the model reasons, `forced_choice` at all. `max_stop`: most stop sequences.
+    can be forced while the model reasons, `forced_choice` at all. `max_stop`: most stop sequences. `caches`: prompts
+    are cached, and `usage` says what was read from there; `cache_off`: `Environment(cache="none")` prevents it.
     """
 
     settings: frozenset[str]
@@ -40,6 +41,8 @@ class Capabilities:
     forced_choice_with_reasoning: bool = True
     max_temperature: float = 2.0
     max_stop: int = 0
+    caches: bool = True
+    cache_off: bool = False
     reasons: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -49,6 +52,7 @@ class Request:
 
     `sources` stand at the head of the first user message. `added` is what this turn puts before the model, results in
     call order. `media` are sources of the last round, by the index of their turn (`len(turns)` is this one).
+    `endpoint` is the address that the request goes to, as `Vendor.endpoint` says it.
     """
 
     model: str
@@ -62,6 +66,7 @@ class Request:
     media: Mapping[int, tuple[Source, ...]] = field(default_factory=dict[int, tuple[Source, ...]])
     cache: str | None = None
     streaming: bool = True
+    endpoint: str = ""
 
     def at(self, index: int) -> tuple[tuple[Message, ...], tuple[Source, ...], tuple[Source, ...]]:
         """What the turn of that index (`len(turns)` is this one) puts before the model: messages, the sources at the
@@ -212,3 +217,35 @@ class Vendor(Protocol):
     def connect(self, config: Config) -> Adapter:
         """Import the SDK and make a client. Raises ConfigurationError for a missing package or key."""
         ...
+
+
+@runtime_checkable
+class Counts(Protocol):
+    """What a vendor has besides, where its API counts tokens before a turn."""
+
+    def render_count(self, request: Request) -> Wire:
+        """The request to the counting endpoint; its parser is a `CountParser`.
+
+        Raises ConfigurationError where the dialect has none.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CountParser:
+    """Reads an answer that is a number of input tokens, under `name`. It is never streamed."""
+
+    name: str
+
+    def feed(self, data: str) -> list[Event]:
+        """Not of this answer."""
+        return []
+
+    def whole(self, body: str) -> Reply:
+        """The count as `usage.input_tokens` of a reply without items. Raises KeyError where it is not there."""
+        count = canonical.loads(body)[self.name]
+        return Reply((), Finish("stop"), usage=Usage.of(input=checks.whole(count, self.name, least=0), output=0))
+
+    def end(self) -> Reply:
+        """Not of this answer."""
+        raise StreamInterruptedError("the provider streamed where a count was asked for", hint="Try again")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -27,6 +27,9 @@ class Connection:
 
     adapter: Adapter
     limit: anyio.Semaphore
+
+
+Connect = Callable[[Config], Awaitable[Connection]]
 
 
 async def connect(config: Config) -> Connection:

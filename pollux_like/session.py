@@ -9,12 +9,14 @@ import anyio
 
 from pollux_like import checks, registry
 from pollux_like.config import Config
+from pollux_like.counting import count
 from pollux_like.environment import Environment
 from pollux_like.errors import ConfigurationError
 from pollux_like.input import Input
 from pollux_like.output import Output
 from pollux_like.registry import Connection
-from pollux_like.turn import Arguments, Stream, events, turn
+from pollux_like.settings import Arguments
+from pollux_like.turn import Stream, events, turn
 
 
 class Session:
@@ -39,6 +41,10 @@ class Session:
     async def interact(self, environment: Environment, input: Input, **arguments: Unpack[Arguments]) -> Output:
         """One turn; see `pollux_like.interact`."""
         return await turn(environment, input, self._config, self._connect, dict(arguments))
+
+    async def count_tokens(self, environment: Environment, input: Input, **arguments: Unpack[Arguments]) -> int:
+        """Input tokens of a turn; see `pollux_like.count_tokens`."""
+        return await count(environment, input, self._config, self._connect, dict(arguments))
 
     def stream(self, environment: Environment, input: Input, **arguments: Unpack[Arguments]) -> Stream:
         """One turn as events; see `pollux_like.stream`."""

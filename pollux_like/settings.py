@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
-from pollux_like import checks, schemas
+from pollux_like import canonical, checks, schemas
 from pollux_like.errors import ConfigurationError
 from pollux_like.tools import ToolChoice
 
@@ -15,6 +15,28 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+
+class Arguments(TypedDict, total=False):
+    """The keyword arguments of a turn. Each is sent or refused (see docs/capabilities.md), never dropped.
+
+    `tool_choice`: "auto", "required", "none" or {"name": ...}. `output`: pydantic model class or JSON Schema.
+    `stop`: a str or a list of them. `reasoning_effort`: none, minimal, low, medium, high, xhigh or max.
+    `timeout_s`: longest silence of the provider. `provider_options`: `{"provider": {"option": value}}`.
+    """
+
+    tool_choice: Literal["auto", "required", "none"] | Mapping[str, str] | ToolChoice | None
+    parallel_tool_calls: bool | None
+    output: type[BaseModel] | Mapping[str, Any] | None
+    max_tokens: int | None
+    temperature: float | None
+    top_p: float | None
+    seed: int | None
+    stop: str | Sequence[str] | None
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None
+    reasoning_budget_tokens: int | None
+    timeout_s: float | None
+    provider_options: Mapping[str, Mapping[str, Any]] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +113,21 @@ class Settings:
             timeout_s=_maybe(given, "timeout_s", partial(checks.number, least=0.001, most=86_400)),
             provider_options=_options(given.get("provider_options")),
         )
+
+    def parts(self) -> dict[str, str]:
+        """What of these a provider may read before the conversation, for `Stamp.prefix`: words, or a short digest."""
+        parts: dict[str, str] = {}
+        if self.output is not None:
+            parts["output"] = canonical.sha256(canonical.canonical(self.output.schema))[:8]
+        if self.tool_choice is not None:
+            parts["tool_choice"] = self.tool_choice.name or self.tool_choice.mode
+        if self.parallel_tool_calls is not None:
+            parts["parallel_tool_calls"] = "on" if self.parallel_tool_calls else "off"
+        if self.reasoning_effort is not None:
+            parts["reasoning"] = f"effort {self.reasoning_effort}"
+        if self.reasoning_budget_tokens is not None:
+            parts["reasoning"] = f"{self.reasoning_budget_tokens} tokens"
+        return parts
 
     def asked(self) -> tuple[str, ...]:
         """The names of the settings that were asked for, in declaration order."""

@@ -13,12 +13,13 @@ from typing import TypeVar, Unpack
 import anyio
 from anyio.from_thread import BlockingPortal
 
+from pollux_like import counting as _counting
 from pollux_like import turn as _turn
 from pollux_like.config import Config
 from pollux_like.environment import Environment
 from pollux_like.input import Input
 from pollux_like.output import Event, Output
-from pollux_like.turn import Arguments
+from pollux_like.settings import Arguments
 
 T = TypeVar("T")
 
@@ -97,6 +98,15 @@ def interact(environment: Environment, input: Input, config: Config, **arguments
 
     async def one() -> Output:
         return await _turn.interact(environment, input, config, **arguments)
+
+    return _loop.call(one)
+
+
+def count_tokens(environment: Environment, input: Input, config: Config, **arguments: Unpack[Arguments]) -> int:
+    """Input tokens of a turn; see `pollux_like.count_tokens`."""
+
+    async def one() -> int:
+        return await _counting.count_tokens(environment, input, config, **arguments)
 
     return _loop.call(one)
 

@@ -7,60 +7,26 @@ fails before that raises, and leaves the old continuation as good as it was.
 
 from __future__ import annotations
 
-import random
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import Any, Unpack
 
-import anyio
-
-from pollux_like import api_errors, canonical, registry, schemas, structured
+from pollux_like import api_errors, cache, canonical, registry, schemas, spans, structured
 from pollux_like.config import Config
 from pollux_like.continuation import MAX_ITEM_DEPTH, MAX_REPLY_CHARS, Turn, extended
 from pollux_like.environment import Environment
-from pollux_like.errors import APIError, StreamInterruptedError
+from pollux_like.errors import APIError
 from pollux_like.input import Input
 from pollux_like.messages import MAX_TOOL_CALLS, Message, ToolCall
 from pollux_like.output import Event, Metrics, Notice, Output
 from pollux_like.prepare import Prepared, check_types, prepare
-from pollux_like.provider import Reply, ServerStateLost, Wire
-from pollux_like.registry import Connection
-from pollux_like.settings import Settings
-from pollux_like.telemetry import logger
-from pollux_like.tools import ToolChoice
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-MAX_RETRY_AFTER_S = 60.0
-"""Longest wait that a provider may ask for; above that the error is raised at once, with `retry_after_s`."""
-
-Connect = Callable[[Config], Awaitable[Connection]]
-
-
-class Arguments(TypedDict, total=False):
-    """The keyword arguments of a turn. Each is sent or refused (see docs/capabilities.md), never dropped.
-
-    `tool_choice`: "auto", "required", "none" or {"name": ...}. `output`: pydantic model class or JSON Schema.
-    `stop`: a str or a list of them. `reasoning_effort`: none, minimal, low, medium, high, xhigh or max.
-    `timeout_s`: longest silence of the provider. `provider_options`: `{"provider": {"option": value}}`.
-    """
-
-    tool_choice: Literal["auto", "required", "none"] | Mapping[str, str] | ToolChoice | None
-    parallel_tool_calls: bool | None
-    output: type[BaseModel] | Mapping[str, Any] | None
-    max_tokens: int | None
-    temperature: float | None
-    top_p: float | None
-    seed: int | None
-    stop: str | Sequence[str] | None
-    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None
-    reasoning_budget_tokens: int | None
-    timeout_s: float | None
-    provider_options: Mapping[str, Mapping[str, Any]] | None
+from pollux_like.provider import Reply
+from pollux_like.registry import Connect
+from pollux_like.send import Sending, send
+from pollux_like.settings import Arguments, Settings
 
 
 async def interact(environment: Environment, input: Input, config: Config, **arguments: Unpack[Arguments]) -> Output:
@@ -133,10 +99,8 @@ class _Turn:
 
     prepared: Prepared
     settings: Settings
-    wire: Wire
+    sending: Sending
     began: float = field(default_factory=time.monotonic)
-    attempts: int = 0
-    notices: list[Notice] = field(default_factory=list[Notice])
 
 
 def _started(
@@ -148,7 +112,8 @@ def _started(
     prepared = prepare(vendor, environment, input, config, settings, streaming=streaming)
     wire = vendor.render(prepared.request)
     notices = [*prepared.notices, *(wire.notices if _is_news(prepared) else ())]
-    return _Turn(prepared, settings, wire, notices=notices)
+    sending = Sending(wire, settings.timeout_s or config.timeout_s, config.max_attempts, notices=notices)
+    return _Turn(prepared, settings, sending)
 
 
 def _is_news(prepared: Prepared) -> bool:
@@ -158,13 +123,22 @@ def _is_news(prepared: Prepared) -> bool:
 
 
 async def _run(this: _Turn, config: Config, connect: Connect) -> AsyncGenerator[Event, None]:
+    with spans.recorded(this.prepared) as span:
+        async with aclosing(_events(this, config, connect)) as steps:
+            async for event in steps:
+                if event.output is not None:
+                    span.done(event.output, this.sending, this.prepared)
+                yield event
+
+
+async def _events(this: _Turn, config: Config, connect: Connect) -> AsyncGenerator[Event, None]:
     connection = await connect(config)
     reply: Reply | None = None
     async with connection.limit:
         yield Event("start")
-        for notice in this.notices:
+        for notice in this.sending.notices:
             yield Event("notice", notice=notice)
-        async with aclosing(_send(this, config, connection)) as items:
+        async with aclosing(send(this.sending, connection.adapter)) as items:
             async for item in items:
                 if isinstance(item, Reply):
                     reply = item
@@ -204,54 +178,15 @@ def _ended(this: _Turn, reply: Reply) -> Iterator[Event]:
     _check_saving(reply, this.prepared.stamp.provider)
     if reply.calls:
         reply = replace(reply, calls=tuple(_cleaned(call, this) for call in reply.calls))
+    broken = _cache_break(this.prepared, reply)
+    if broken is not None:
+        reply = replace(reply, notices=(*reply.notices, broken))
     for notice in reply.notices:
         yield Event("notice", notice=notice)
     output = settle(this, reply)
     yield Event("usage", usage=output.usage)
     yield Event("finish", finish=output.finish)
     yield Event("done", output=structured.fitted(output, this.settings.output))
-
-
-async def _send(this: _Turn, config: Config, connection: Connection) -> AsyncGenerator[Event | Reply, None]:
-    """At most `max_attempts` HTTP requests with the identical body. The only owner of retries.
-
-    Again only where the error says so (transport, 408, 409, 429, 5xx, 529) and nothing was shown yet.
-    """
-    timeout_s = this.settings.timeout_s or config.timeout_s
-    while True:
-        this.attempts += 1
-        shown = False
-        text: list[str] = []
-        try:
-            async with connection.adapter.open(this.wire, timeout_s=timeout_s) as items:
-                async for item in items:
-                    shown = True
-                    if isinstance(item, Event) and item.type == "text_delta":
-                        text.append(item.text)
-                    yield item
-            return
-        except ServerStateLost:
-            if shown or this.wire.fallback is None or this.attempts >= config.max_attempts:
-                raise
-            this.wire = this.wire.fallback()
-            notice = Notice("chain_fallback", "the provider forgot the stored turn; the whole conversation was sent")
-            this.notices.append(notice)
-            yield Event("notice", notice=notice)
-        except APIError as error:
-            if isinstance(error, StreamInterruptedError):
-                error.partial_text = "".join(text)
-            wait = _wait(error, this.attempts)
-            if shown or not error.retryable or this.attempts >= config.max_attempts or wait is None:
-                raise
-            logger.info("attempt %d failed with %s, again in %.1f s", this.attempts, type(error).__name__, wait)
-            await anyio.sleep(wait)
-
-
-def _wait(error: APIError, attempt: int) -> float | None:
-    """Seconds before the next attempt: what the provider asked for, else 0.5 s doubling up to 8 s, with jitter."""
-    if error.retry_after_s is not None:
-        return max(error.retry_after_s, 0.0) if error.retry_after_s <= MAX_RETRY_AFTER_S else None
-    return min(0.5 * 2.0 ** (attempt - 1), 8.0) * random.uniform(0.75, 1.0)  # noqa: S311  # jitter, no secret
 
 
 def _cleaned(call: ToolCall, this: _Turn) -> ToolCall:
@@ -263,6 +198,13 @@ def _cleaned(call: ToolCall, this: _Turn) -> ToolCall:
         if tool.name == call.name:
             return call.with_arguments(schemas.clean_arguments(tool.schema, arguments))
     return call
+
+
+def _cache_break(prepared: Prepared, reply: Reply) -> Notice | None:
+    if not prepared.caches:
+        return None
+    media = bool(prepared.media) or any(turn.media for turn in prepared.request.turns[-1:])
+    return cache.broken(prepared.before, prepared.stamp, reply.usage, media=media)
 
 
 def settle(this: _Turn, reply: Reply) -> Output:
@@ -282,6 +224,6 @@ def settle(this: _Turn, reply: Reply) -> Output:
     return Output(
         text=reply.text, reasoning=reply.reasoning, refusal=reply.refusal, tool_calls=reply.calls,
         continuation=continuation, messages=messages, usage=reply.usage, finish=reply.finish,
-        metrics=Metrics(time.monotonic() - this.began, this.attempts, reply.request_id, reply.model),
-        notices=(*this.notices, *reply.notices),
+        metrics=Metrics(time.monotonic() - this.began, this.sending.attempts, reply.request_id, reply.model),
+        notices=(*this.sending.notices, *reply.notices),
     )  # fmt: skip

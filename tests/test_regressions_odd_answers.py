@@ -123,7 +123,7 @@ async def test_a_retry_after_that_is_no_time_counts_as_none(asked: str, monkeypa
     def wait(error: APIError, attempt: int) -> float | None:
         return 0.0 if error.retry_after_s is None else None
 
-    monkeypatch.setattr(turn, "_wait", wait)
+    monkeypatch.setattr("pollux_like.send._wait", wait)
     fake = Fake(refused(429, **{"retry-after": asked}), texts("openai", "ok"))
     assert (await ask(fake.openai(), "q")).text == "ok"
 

@@ -21,7 +21,10 @@ from pollux_like.input import Input
 from pollux_like.output import Output
 from pollux_like.registry import vendor_of
 
-_PREFERRED = {"openai": "gpt-5-mini", "anthropic": "claude-haiku-4-5"}
+_PREFERRED = {
+    "openai": "gpt-5-mini", "anthropic": "claude-haiku-4-5", "gemini": "gemini-3.5-flash",
+    "openrouter": "openai/gpt-5-mini",
+}  # fmt: skip
 """The model of a chat that names none, by provider; a provider with a default of its own needs no entry."""
 
 

@@ -93,6 +93,7 @@ def _capabilities(model: str, sampling: bool) -> Capabilities:
         forced_choice_with_reasoning=False,
         max_temperature=1.0,
         max_stop=8_191,
+        cache_off=True,
         reasons={
             "seed": "the Messages API has no seed",
             "temperature": pin,

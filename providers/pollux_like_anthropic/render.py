@@ -11,7 +11,7 @@ from pollux_like.continuation import folded
 from pollux_like.errors import ConfigurationError
 from pollux_like.messages import Message
 from pollux_like.output import Notice
-from pollux_like.provider import Request, Wire
+from pollux_like.provider import CountParser, Request, Wire
 from pollux_like.sources import Source, labelled
 from pollux_like.wire_ids import wire_ids, wire_name
 
@@ -28,6 +28,11 @@ MAX_UNSTREAMED_TOKENS = 21_333
 """Above this an answer may take more than ten minutes, and idle connections are dropped on the way: it is streamed on
 the wire, also for `interact` (the SDK's own methods refuse such a call: "Streaming is required for operations that may
 take longer than 10 minutes")."""
+COUNTED = frozenset({
+    "cache_control", "context_management", "mcp_servers", "messages", "model", "output_config", "speed", "system",
+    "thinking", "tool_choice", "tools",
+})  # fmt: skip
+"""Members that the counting endpoint takes (API reference, Count tokens in a Message)."""
 SPECIAL = frozenset({"tools", "thinking", "output_config", "betas", "anthropic_version", "container"})
 
 
@@ -68,12 +73,12 @@ def render(request: Request) -> Wire:
         )
     if settings.stop:
         head["stop_sequences"] = list(settings.stop)
+    if request.cache == "none" and "cache_control" in options:
+        raise ConfigurationError(
+            'provider_options set cache_control beside Environment(cache="none")', hint="Give only one"
+        )
     if request.cache == "auto":
-        if "cache_control" in options:
-            raise ConfigurationError(
-                "provider_options set cache_control beside Environment.cache", hint="Give only one"
-            )
-        head["cache_control"] = {"type": "ephemeral"}
+        head["cache_control"] = {"type": "ephemeral"}  # marks the last block; provider_options may set its ttl
     turns = request.turns
     kept = folded(turns, "anthropic.container", "", lambda before, at: turns[at].state.get("container", before))
     container = options.get("container") or kept
@@ -98,6 +103,14 @@ def render(request: Request) -> Wire:
         headers=headers,
         notices=tuple(notices),
     )
+
+
+def render_count(request: Request) -> Wire:
+    """The same conversation for `POST /v1/messages/count_tokens`, which takes these members and no others."""
+    wire = render(request)
+    path = wire.path.replace("/messages", "/messages/count_tokens")
+    return Wire(path, canonical.picked(wire.body, COUNTED), streaming=False, parser=lambda: CountParser("input_tokens"),
+                headers=wire.headers)  # fmt: skip
 
 
 def _name(option: str) -> str:

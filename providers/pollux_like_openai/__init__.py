@@ -13,10 +13,11 @@ from pollux_like_chat import render as chat_render
 from pollux_like import checks
 from pollux_like.config import Config
 from pollux_like.continuation import Turn
+from pollux_like.errors import ConfigurationError
 from pollux_like.provider import Adapter, Capabilities, Portable, Request, Vendor, Wire
 
 from . import models, parse
-from .render import render
+from .render import render, render_count
 
 CHAT = Dialect("openai", system_role="developer", special=frozenset({"api"}))
 
@@ -48,6 +49,14 @@ class OpenAI:
     def render(self, request: Request) -> Wire:
         """The request in the dialect of its options."""
         return chat_render(request, CHAT) if self.dialect(request.options) == "chat" else render(request)
+
+    def render_count(self, request: Request) -> Wire:
+        """For `count_tokens`: Responses only."""
+        if self.dialect(request.options) == "chat":
+            raise ConfigurationError(
+                "chat completions count no tokens before a turn", hint="Use the Responses API, or read Output.usage"
+            )
+        return render_count(request)
 
     def portable(self, turn: Turn) -> Portable:
         """For `handoff`."""

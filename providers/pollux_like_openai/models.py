@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -23,6 +24,9 @@ _REASONS = {"seed": _NO_SEED, "stop": _NO_STOP, "reasoning_budget_tokens": _NO_B
 
 NO_REASONING = re.compile(r"gpt-3|gpt-4|chatgpt-|gpt-5(\.\d)?-chat")
 """Models without reasoning items: they refuse `reasoning` and `include: [reasoning.encrypted_content]`."""
+
+CACHE_OPTIONS = re.compile(r"gpt-(5\.[6-9]|[6-9])")
+"""Models that take `prompt_cache_options` ("Supported for gpt-5.6 and later models", POST /v1/responses)."""
 
 _EFFORTS: tuple[tuple[re.Pattern[str], frozenset[str]], ...] = (
     (re.compile(r"o\d"), frozenset({"low", "medium", "high"})),
@@ -42,6 +46,10 @@ def capabilities(model: str, options: Mapping[str, Any]) -> Capabilities:
 
 @lru_cache(256)
 def _responses(model: str) -> Capabilities:
+    return replace(_by_table(model), cache_off=CACHE_OPTIONS.match(model) is not None)
+
+
+def _by_table(model: str) -> Capabilities:
     if NO_REASONING.match(model):
         return Capabilities(
             settings=_ALWAYS | _SAMPLING,

@@ -12,13 +12,13 @@ from pollux_like.errors import ConfigurationError
 from pollux_like.messages import Message
 from pollux_like.output import Notice
 from pollux_like.prepare import without_server_state
-from pollux_like.provider import Request, Wire
+from pollux_like.provider import CountParser, Request, Wire
 from pollux_like.sources import Source, labelled
 from pollux_like.tools import ToolDeclaration
 from pollux_like.wire_ids import spoken_result, wire_ids, wire_name
 
 from .items import compacts, custom_calls, replayed
-from .models import NO_REASONING
+from .models import CACHE_OPTIONS, NO_REASONING
 from .parse import ResponsesParser
 
 OURS = frozenset({
@@ -27,6 +27,11 @@ OURS = frozenset({
 })  # fmt: skip
 """Body keys that this library sets, or that would take the conversation out of its hands: refused in the options."""
 SPECIAL = frozenset({"api", "store", "include", "tools", "reasoning", "text"})
+COUNTED = frozenset({
+    "input", "instructions", "model", "parallel_tool_calls", "previous_response_id", "reasoning", "text", "tool_choice",
+    "tools", "truncation",
+})  # fmt: skip
+"""Members that the counting endpoint takes (API reference, Count input tokens)."""
 
 
 def render(request: Request) -> Wire:
@@ -57,6 +62,13 @@ def render(request: Request) -> Wire:
         head["tools"] = tools
     head.update(_settings(request, notices))
     head["store"] = store
+    if request.cache == "none" and CACHE_OPTIONS.match(request.model):
+        if "prompt_cache_options" in options:
+            raise ConfigurationError(
+                'provider_options set prompt_cache_options beside Environment(cache="none")', hint="Give only one"
+            )
+        # Explicit mode without breakpoints: "the request does not use prompt caching" (POST /v1/responses).
+        head["prompt_cache_options"] = {"mode": "explicit"}
     include = list(checks.sequence(options.get("include") or (), _name("include"), str))
     if not NO_REASONING.match(request.model) and "reasoning.encrypted_content" not in include:
         include.append("reasoning.encrypted_content")
@@ -76,6 +88,14 @@ def render(request: Request) -> Wire:
         notices=tuple(notices),
         fallback=(lambda: render(without_server_state(request))) if chained is not None else None,
     )
+
+
+def render_count(request: Request) -> Wire:
+    """The same input for `POST /v1/responses/input_tokens`, which takes these members and no others."""
+    wire = render(request)
+    body = canonical.picked(wire.body, COUNTED)
+    return Wire("/responses/input_tokens", body, streaming=False, parser=lambda: CountParser("input_tokens"),
+                fallback=(lambda: render_count(without_server_state(request))) if wire.fallback else None)  # fmt: skip
 
 
 def _name(option: str) -> str:
