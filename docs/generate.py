@@ -65,7 +65,8 @@ DIALECTS = (
         "gemini-2.5-flash-lite", "gemini-2.5-flash", "gemini-2.5-pro", "gemini-3-pro-preview", "gemini-3.5-flash",
     )),
     Dialect("OpenRouter, chat completions", "openrouter", ("openai/gpt-5.2", "anthropic/claude-opus-4.6")),
-    Dialect("Local, embedded and chat-completions servers", "local", ("smollm2-135m-instruct",)),
+    Dialect("OpenRouter", "openrouter", ("anthropic/claude-haiku-4.5", "openai/gpt-5.2")),
+    Dialect("Local, embedded and chat-completions servers", "local", ("smollm2-135m-instruct", "any-served-model")),
 )  # fmt: skip
 
 HEAD = """<!-- Written by docs/generate.py from the code. Do not edit: run `make docs`. -->

@@ -22,6 +22,7 @@ _NO_QUOTA = frozenset({"insufficient_quota", "credit_balance_exhausted", "billin
 _OVERFLOW_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error"})
 _OVERFLOW_TEXT = re.compile(
     r"^prompt is too long|maximum context length|input token count .* exceeds the maximum|exceeds? the context window"
+    r"|exceeded model token limit|Range of input length should be \["  # Moonshot; Model Studio (Qwen)
 )
 _LOST_CODES = frozenset({"previous_response_not_found"})
 _STATUS_OF = {

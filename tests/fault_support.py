@@ -17,8 +17,16 @@ from pollux_like.simulator import Simulator
 from pollux_like.testing import say
 from pollux_like.testing.conversations import TOOLS
 
-PROVIDERS = {"openai": "gpt-5.2", "chat": "gpt-4o", "anthropic": "claude-opus-4-6"}
+PROVIDERS = {
+    "openai": "gpt-5.2", "chat": "gpt-4o", "anthropic": "claude-opus-4-6", "gemini": "gemini-3-flash-preview",
+    "openrouter": "anthropic/claude-haiku-4.5", "deepseek": "deepseek-v4-flash",
+}  # fmt: skip
 ENV = Environment(instructions="Be brief.", tools=TOOLS)
+
+
+def provider_of(dialect: str) -> str:
+    """Who speaks a dialect."""
+    return {"chat": "openai", "deepseek": "local"}.get(dialect, dialect)
 
 
 async def begun(sim: Simulator, to: Callable[..., Config], arguments: dict[str, Any]) -> Continuation:

@@ -126,7 +126,7 @@ def replayed(policy: Any, said: str) -> tuple[dict[str, Any], Reply]:
     from pollux_like.continuation import Stamp, Turn
     from pollux_like.provider import Request
 
-    dialect = replace(DIALECT, reasoning=policy)
+    dialect = replace(DIALECT, reasoning=pollux_like_chat.Reasoning(policy))
     reply = pollux_like_chat.ChatParser(dialect).whole(json.dumps(completion(TURNS[said])))
     turn = Turn(Stamp("openai", "chat", "x", "m", "e"), (Message("user", "go"),), reply.native, reply.calls)
     added = tuple(ToolResult(call.id, "ok").to_message() for call in reply.calls) or (Message("user", "more"),)
@@ -137,10 +137,10 @@ def replayed(policy: Any, said: str) -> tuple[dict[str, Any], Reply]:
 @pytest.mark.parametrize(
     ("case", "policy", "said", "back"),
     [
-        ("RCP-01", "never", "tool turn", None), ("RCP-01", "always", "answer", "reasoning_content"),
+        ("RCP-01", "forbid", "tool turn", None), ("RCP-01", "require", "answer", "reasoning_content"),
         ("RCP-01", "tool_turns", "answer", None), ("RCP-02", "tool_turns", "tool turn", "reasoning_content"),
-        ("RCP-02", "always", "tool turn", "reasoning_content"), ("RCP-04", "never", "answer", None),
-        ("RCP-06", "always", "renamed", "reasoning"), ("RCP-06", "never", "renamed", None),
+        ("RCP-02", "require", "tool turn", "reasoning_content"), ("RCP-04", "forbid", "answer", None),
+        ("RCP-06", "ignore", "renamed", "reasoning"), ("RCP-06", "forbid", "renamed", None),
     ],
 )  # fmt: skip
 def test_reasoning_text_goes_back_by_policy_and_under_its_own_name(case: str, policy: str, said: str, back: str | None) -> None:  # fmt: skip

@@ -43,17 +43,21 @@ def test_one_provider_loads_only_its_own_sdk() -> None:
         "    except APIError: pass\n"
         "anyio.run(main)"
     )
-    assert loaded_by(code.format("openai")) & {"openai", "anthropic"} == {"openai"}
-    assert loaded_by(code.format("anthropic")) & {"openai", "anthropic"} == {"anthropic"}
+    sdks = {"openai", "anthropic", "google"}
+    assert loaded_by(code.format("openai")) & sdks == {"openai"}
+    assert loaded_by(code.format("anthropic")) & sdks == {"anthropic"}
+    assert loaded_by(code.format("gemini")) & sdks == {"google"}
 
 
 def test_render_and_parse_import_where_no_sdk_is_installed() -> None:
     code = (
-        "import sys\nfor name in ('openai', 'anthropic', 'httpx2', 'xllamacpp'): sys.modules[name] = None\n"
+        "import sys\n"
+        "for name in ('openai', 'anthropic', 'google', 'httpx2', 'xllamacpp'): sys.modules[name] = None\n"
+        "import pollux_like_gemini.render, pollux_like_gemini.parse\n"
         "import pollux_like_openai.render, pollux_like_openai.parse, pollux_like_anthropic.render\n"
         "import pollux_like_anthropic.parse, pollux_like_chat, pollux_like_local"
     )
-    assert {"pollux_like_openai", "pollux_like_anthropic"} <= loaded_by(code)
+    assert {"pollux_like_openai", "pollux_like_anthropic", "pollux_like_gemini"} <= loaded_by(code)
 
 
 def test_a_missing_sdk_names_the_command_that_installs_it() -> None:

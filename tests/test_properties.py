@@ -12,6 +12,7 @@ import anyio
 import httpx2
 import openai
 import pytest
+from google import genai
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -249,7 +250,11 @@ def streams() -> dict[str, bytes]:
         "openai": ("/responses", {"model": "gpt-5.2", "input": "x", "stream": True}),
         "chat": ("/chat/completions", {"model": "gpt-5.2", "messages": [{"role": "user", "content": "x"}], "stream": True,
                                        "stream_options": {"include_usage": True}}),
+        "openrouter": ("/chat/completions", {"model": "openai/gpt-5.2", "messages": [{"role": "user", "content": "x"}],
+                                             "stream": True}),
         "anthropic": ("/v1/messages", {"model": "claude-opus-4-6", "max_tokens": 9, "stream": True, "messages": [{"role": "user", "content": "x"}]}),
+        "gemini": ("/v1/models/gemini-3-flash-preview:streamGenerateContent?alt=sse",
+                   {"contents": [{"parts": [{"text": "x"}]}], "generationConfig": {"thinkingConfig": {"includeThoughts": True}}}),
     }  # fmt: skip
     with Simulator(seed=3, strict=False) as sim:
         for name, (path, body) in bodies.items():
@@ -276,10 +281,16 @@ async def watched(name: str, pieces: list[bytes]) -> Output:
         return httpx2.Response(200, headers={"content-type": "text/event-stream"}, stream=_Pieces(pieces))
 
     http = httpx2.AsyncClient(transport=httpx2.MockTransport(respond))
-    client: Any = (anthropic.AsyncAnthropic if name == "anthropic" else openai.AsyncOpenAI)(
-        api_key="k", http_client=http
-    )
-    provider, model = ("anthropic", "claude-opus-4-6") if name == "anthropic" else ("openai", "gpt-5.2")
+    client: Any
+    if name == "gemini":
+        sends = genai.types.HttpOptions(httpx_async_client=http)
+        client = genai.Client(vertexai=False, api_key="k", http_options=sends)
+    else:
+        client = (anthropic.AsyncAnthropic if name == "anthropic" else openai.AsyncOpenAI)(
+            api_key="k", http_client=http
+        )
+    models = {"anthropic": "claude-opus-4-6", "gemini": "gemini-3-flash-preview", "openrouter": "openai/gpt-5.2"}
+    provider, model = (name, models[name]) if name in models else ("openai", "gpt-5.2")
     options: Any = {"openai": {"api": "chat"}} if name == "chat" else None
     output: Output | None = None
     async for event in stream(
@@ -295,7 +306,7 @@ async def watched(name: str, pieces: list[bytes]) -> Output:
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@pytest.mark.parametrize("name", ["openai", "chat", "anthropic"])
+@pytest.mark.parametrize("name", ["openai", "chat", "anthropic", "gemini", "openrouter"])
 @given(data=st.data())
 def test_a_stream_cut_anywhere_gives_the_same_output(streams: dict[str, bytes], name: str, data: st.DataObject) -> None:
     whole = streams[name]
@@ -314,13 +325,13 @@ def test_a_stream_cut_anywhere_gives_the_same_output(streams: dict[str, bytes], 
     assert [made.arguments for made in one.tool_calls] == [{"text": "a\u0000ü🎉"}, {}]
 
 
-@pytest.mark.parametrize("name", ["openai", "chat", "anthropic"])
+@pytest.mark.parametrize("name", ["openai", "chat", "anthropic", "gemini", "openrouter"])
 def test_a_stream_cut_short_at_any_byte_is_never_a_turn(streams: dict[str, bytes], name: str) -> None:
     from pollux_like import APIError
 
     whole = streams[name]
-    end = {"openai": b"event: response.completed", "chat": b"data: [DONE]", "anthropic": b"event: message_stop"}[name]
-    last = whole.index(end)
+    ends = {"openai": b"event: response.completed", "anthropic": b"event: message_stop"}
+    last = whole.rindex(ends.get(name, b"data: "))
     for cut in [*range(0, last, 97), last]:
         with pytest.raises(APIError):
             anyio.run(watched, name, [whole[:cut]])

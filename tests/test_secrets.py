@@ -10,6 +10,7 @@ import anthropic
 import httpx2
 import openai
 import pytest
+from google import genai
 
 from pollux_like import (
     APIError,
@@ -32,7 +33,7 @@ from pollux_like.testing.conversations import TOOLS
 pytestmark = pytest.mark.anyio
 
 KEY = "sk-PLANTED-KEY-0123456789"
-SEALED = ("PLANTEDSIGNATURE==", "PLANTEDREDACTED==", "PLANTEDBLOB==")
+SEALED = ("PLANTEDSIGNATURE==", "PLANTEDREDACTED==", "PLANTEDBLOB==", "PLANTEDGEMINI==", "PLANTEDROUTER==")
 TRANSCRIPT = ("PLANTED USER TEXT", "PLANTED ANSWER", "PLANTED THOUGHT", "PLANTED ARGUMENT", "PLANTED RESULT")
 
 OPENAI: dict[str, Any] = {
@@ -58,15 +59,44 @@ ANTHROPIC: dict[str, Any] = {
 }  # fmt: skip
 
 
+GEMINI: dict[str, Any] = {
+    "modelVersion": "gemini-3-flash-preview", "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1},
+    "candidates": [{"finishReason": "STOP", "content": {"role": "model", "parts": [
+        {"text": "PLANTED THOUGHT", "thought": True},
+        {"text": "PLANTED ANSWER"},
+        {"functionCall": {"id": "call_1", "name": "note", "args": {"text": "PLANTED ARGUMENT"}},
+         "thoughtSignature": "PLANTEDGEMINI=="},
+    ]}}],
+}  # fmt: skip
+ROUTER: dict[str, Any] = {
+    "id": "gen-1", "model": "anthropic/claude-haiku-4.5", "usage": {"prompt_tokens": 1, "completion_tokens": 1},
+    "choices": [{"index": 0, "finish_reason": "tool_calls", "message": {
+        "role": "assistant", "content": "PLANTED ANSWER", "reasoning": "PLANTED THOUGHT",
+        "reasoning_details": [{"type": "reasoning.text", "text": "PLANTED THOUGHT", "signature": "PLANTEDROUTER=="}],
+        "tool_calls": [{"id": "call_1", "type": "function",
+                        "function": {"name": "note", "arguments": '{"text": "PLANTED ARGUMENT"}'}}],
+    }}],
+}  # fmt: skip
+BODIES = {"openai": OPENAI, "anthropic": ANTHROPIC, "gemini": GEMINI, "openrouter": ROUTER}
+MODELS = {"openai": "gpt-5.2", "anthropic": "claude-opus-4-6", "gemini": "gemini-3-flash-preview",
+          "openrouter": "anthropic/claude-haiku-4.5"}  # fmt: skip
+SEALS = {"openai": SEALED[2:3], "anthropic": SEALED[:2], "gemini": SEALED[3:4], "openrouter": SEALED[4:]}
+
+
 def config(provider: str, respond: Any, **more: Any) -> Config:
     http = httpx2.AsyncClient(transport=httpx2.MockTransport(respond))
-    made: Any = openai.AsyncOpenAI if provider == "openai" else anthropic.AsyncAnthropic
-    return Config(provider, {"openai": "gpt-5.2", "anthropic": "claude-opus-4-6"}[provider],
-                  client=made(api_key=KEY, http_client=http), **more)  # fmt: skip
+    client: Any
+    if provider == "gemini":
+        options = genai.types.HttpOptions(httpx_async_client=http)
+        client = genai.Client(vertexai=False, api_key=KEY, http_options=options)
+    else:
+        made: Any = anthropic.AsyncAnthropic if provider == "anthropic" else openai.AsyncOpenAI
+        client = made(api_key=KEY, http_client=http)
+    return Config(provider, MODELS[provider], client=client, **more)
 
 
 def answering(provider: str) -> Any:
-    return lambda _: httpx2.Response(200, json=OPENAI if provider == "openai" else ANTHROPIC)
+    return lambda _: httpx2.Response(200, json=BODIES[provider])
 
 
 def assert_clean(text: str, *, transcript: bool) -> None:
@@ -74,7 +104,7 @@ def assert_clean(text: str, *, transcript: bool) -> None:
         assert mark not in text, mark
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+@pytest.mark.parametrize("provider", list(BODIES))
 async def test_nothing_leaves_the_continuation(provider: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "pollux_like")
     env = Environment(instructions="PLANTED USER TEXT", tools=TOOLS, sources=[Source.from_text("PLANTED USER TEXT")])
@@ -87,7 +117,7 @@ async def test_nothing_leaves_the_continuation(provider: str, caplog: pytest.Log
     outside = output.to_jsonable()
     saved = outside.pop("continuation")
     assert_clean(json.dumps(outside), transcript=False)
-    assert all(mark in json.dumps(saved) for mark in (SEALED[2:] if provider == "openai" else SEALED[:2]))
+    assert all(mark in json.dumps(saved) for mark in SEALS[provider])
     assert KEY not in json.dumps(saved)
     history = handoff(output.continuation)
     for shown in (
@@ -106,7 +136,7 @@ async def test_nothing_leaves_the_continuation(provider: str, caplog: pytest.Log
     assert_clean(caplog.text, transcript=True)
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+@pytest.mark.parametrize("provider", list(BODIES))
 async def test_events_show_no_seals_and_their_reprs_no_transcript(provider: str) -> None:
     from pollux_like.simulator import Simulator
     from pollux_like.testing import call, redacted, say, think
@@ -115,8 +145,7 @@ async def test_events_show_no_seals_and_their_reprs_no_transcript(provider: str)
         sim.reply(
             redacted(), think("PLANTED THOUGHT"), say("PLANTED ANSWER"), call("note", {"text": "PLANTED ARGUMENT"})
         )
-        to = Config(provider, {"openai": "gpt-5.2", "anthropic": "claude-opus-4-6"}[provider], api_key="sim-key",
-                    base_url=sim.base_url(provider))  # fmt: skip
+        to = Config(provider, MODELS[provider], api_key="sim-key", base_url=sim.base_url(provider))
         output: Output | None = None
         async for event in stream(Environment(tools=TOOLS), Input("PLANTED USER TEXT"), to, reasoning_effort="low"):
             assert_clean(repr(event), transcript=True)
@@ -131,7 +160,7 @@ async def test_events_show_no_seals_and_their_reprs_no_transcript(provider: str)
 
 
 @pytest.mark.parametrize("status", [400, 401, 429, 500, 200])
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+@pytest.mark.parametrize("provider", list(BODIES))
 async def test_errors_show_no_key(provider: str, status: int, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "pollux_like")
     body = {

@@ -1,8 +1,8 @@
 """The page on continuing conversations, to the letter: each of its code blocks runs after changing the package's name.
 
 The page is plain text and its blocks have no fences. A block begins at a line that only code can begin with, and is as
-long as it compiles. Where a block names a provider of its own, its `Config` is pointed at the one under test. The page's
-Gemini block with its literal Config waits for that provider.
+long as it compiles. Where a block names a provider of its own, its `Config` is pointed at the one under test; where that
+is the one that it names, it stands to the letter.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ from pollux_like.simulator import Simulator
 from pollux_like.testing import Answer, answer, call, say
 
 PAGE = "continuing-conversations-across-turns.txt"
-MODELS = {"openai": "gpt-5-nano", "anthropic": "claude-haiku-4-5"}
+MODELS = {
+    "openai": "gpt-5-nano", "anthropic": "claude-haiku-4-5", "gemini": "gemini-3-flash-preview",
+    "openrouter": "anthropic/claude-haiku-4.5",
+}  # fmt: skip
 TRANSCRIPT = [
     {"role": "user", "content": "We analyse the report."},
     {"role": "assistant", "content": "Its first half shows growth."},
@@ -97,7 +100,14 @@ def pointed(block: str, provider: str, model: str) -> str:
 
 def said(body: dict[str, Any]) -> str:
     """What a request put before the model, as text."""
-    return repr(body.get("messages", body.get("input")))
+    return repr(next(body[name] for name in ("messages", "input", "contents") if name in body))
+
+
+def declared(body: dict[str, Any]) -> dict[str, Any]:
+    """The schema of the first declared tool."""
+    tool = body["tools"][0]
+    tool = tool.get("function", tool.get("functionDeclarations", [tool])[0])
+    return next(tool[name] for name in ("parameters", "input_schema", "parametersJsonSchema") if name in tool)
 
 
 def play(sim: Simulator, monkeypatch: pytest.MonkeyPatch, *answers: Answer) -> None:
@@ -124,7 +134,9 @@ def test_block_1_a_chat_goes_on(
     page: str, sim: Simulator, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], provider: str
 ) -> None:
     play(sim, monkeypatch, answer(say("Hello Sean.")), answer(say("Sean.")))
-    run(pointed(blocks(page)[0], provider, MODELS[provider]), {})
+    block = pointed(blocks(page)[0], provider, MODELS[provider])
+    assert (block == blocks(page)[0]) is (provider == "gemini"), "the page names Gemini in this block"
+    run(block, {})
     assert "Assistant: Sean." in capsys.readouterr().out
     first, second = sim.requests
     assert first.status == second.status == 200
@@ -179,9 +191,8 @@ def test_blocks_3_to_7_are_one_program(
     saved = calling.continuation
     assert saved is not None
     assert Continuation.from_jsonable(saved.to_jsonable()) == saved
-    declared = sim.requests[2].body["tools"][0]
-    schema = declared["parameters" if provider == "openai" else "input_schema"]
-    assert schema["additionalProperties"] is False
+    schema = declared(sim.requests[2].body)
+    assert schema.get("additionalProperties") is (False if provider in ("openai", "anthropic") else None)
     assert schema.get("required") == (["location"] if provider == "openai" else None)
 
     run(found[6], names)  # and their results

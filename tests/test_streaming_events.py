@@ -23,6 +23,7 @@ TARGETS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "openai": ("openai", "gpt-5.2", {"reasoning_effort": "low"}),
     "chat": ("openai", "gpt-5.2", {"provider_options": {"openai": {"api": "chat"}}}),
     "anthropic": ("anthropic", "claude-opus-4-6", {"reasoning_effort": "low"}),
+    "gemini": ("gemini", "gemini-3-flash-preview", {"reasoning_effort": "low"}),
 }
 
 
@@ -63,7 +64,7 @@ async def test_events_come_in_order_and_add_up(running: Simulator, name: str) ->
     assert events[-2].finish == output.finish
 
 
-@pytest.mark.parametrize("name", ["openai", "anthropic"])
+@pytest.mark.parametrize("name", ["openai", "anthropic", "gemini"])
 async def test_a_call_is_shown_as_soon_as_it_is_complete(running: Simulator, name: str) -> None:
     events = await watch(running, name, ALL)
     first = next(index for index, event in enumerate(events) if event.type == "tool_call")

@@ -38,6 +38,7 @@ TARGETS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "openai": ("openai", "gpt-5.2", {}),
     "chat": ("openai", "gpt-4o", {"provider_options": {"openai": {"api": "chat"}}}),
     "anthropic": ("anthropic", "claude-opus-4-6", {}),
+    "gemini": ("gemini", "gemini-2.5-flash", {}),
 }
 
 

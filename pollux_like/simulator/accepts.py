@@ -15,6 +15,10 @@ MESSAGES = _words(
 MESSAGES_BETA = MESSAGES | _words(
     "billing_policy compaction context_management fallback_credit_token fallbacks mcp_servers thread"
 )
+MESSAGES_COUNT = _words(
+    "cache_control context_management mcp_servers messages model output_config speed system thinking tool_choice tools"
+    " user_profile_id workspace_id"
+)
 MESSAGES_TOOL = _words(
     "type name description input_schema strict defer_loading allowed_callers eager_input_streaming input_examples"
     " cache_control"
@@ -52,6 +56,10 @@ RESPONSES = _words(
     " max_output_tokens max_tool_calls metadata model moderation parallel_tool_calls previous_response_id prompt"
     " prompt_cache_key prompt_cache_options prompt_cache_retention reasoning safety_identifier service_tier store"
     " stream stream_options temperature text tool_choice tools top_logprobs top_p truncation user"
+)
+RESPONSES_COUNT = _words(
+    "conversation input instructions model parallel_tool_calls personality previous_response_id reasoning text"
+    " tool_choice tools truncation"
 )
 RESPONSES_ITEMS: dict[str, frozenset[str]] = {
     "message": _words("content id phase role status type"),

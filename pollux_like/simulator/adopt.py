@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from pollux_like.simulator.gemini_contents import adopt_parts
+from pollux_like.simulator.gemini_fields import read
 from pollux_like.simulator.ledger import Ledger, family
 from pollux_like.simulator.messages_thinking import SIGNED, adopt_block
 from pollux_like.simulator.responses import remember
 from pollux_like.simulator.responses_items import as_items
+from pollux_like.simulator.router_details import adopt_details, remember_calls
+from pollux_like.simulator.shapes import as_object, as_objects
 
 
 def adopt_exchange(ledger: Ledger, request: dict[str, Any], response: dict[str, Any]) -> None:
@@ -20,6 +24,15 @@ def adopt_exchange(ledger: Ledger, request: dict[str, Any], response: dict[str, 
             if block["type"] in SIGNED:
                 adopt_block(ledger, block)
         return
+    if "candidates" in response:
+        contents, _ = read({"contents": [one["content"] for one in response["candidates"] if one.get("content")]})
+        for content in contents["contents"]:
+            adopt_parts(ledger, content.get("parts", []), str(response.get("modelVersion", "")))
+        return
+    for choice in as_objects(response.get("choices")):
+        message = as_object(choice.get("message"))
+        adopt_details(ledger, str(request.get("model", "")), as_objects(message.get("reasoning_details")))
+        remember_calls(ledger, message)
     if response.get("object") != "response":
         return
     for item in response["output"]:

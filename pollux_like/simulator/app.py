@@ -18,7 +18,7 @@ from pollux_like.simulator.disturb import Delivery, deliver
 from pollux_like.simulator.ledger import Ledger
 from pollux_like.simulator.script_queue import CALM, Recorded, ScriptQueue
 from pollux_like.simulator.shapes import is_object
-from pollux_like.simulator.wire import Dialect, Exchange, Fault, Refusal
+from pollux_like.simulator.wire import Dialect, Exchange, Fault, Looked, Refusal, Route
 from pollux_like.testing.script import Answer, answer
 
 _SECRET = ("authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie")
@@ -28,10 +28,9 @@ _SECRET = ("authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie")
 class App:
     """Serves the dialects. `transport` finds the connection of a request, to break it."""
 
-    dialects: dict[str, Dialect]
+    dialects: tuple[Dialect, ...]
     ledger: Ledger
     queue: ScriptQueue
-    models: tuple[str, ...]
     transport: Callable[[Any], asyncio.Transport | None]
     closed_early: int = field(default=0)
 
@@ -39,15 +38,16 @@ class App:
         request = Request(scope, receive)
         raw = await request.body()
         path = request.url.path.rstrip("/")
-        dialect = self.dialects.get(path)
-        if dialect is None or request.method != "POST":
-            await _send_json(send, *self._look_up(request, path))
+        headers, query, body = dict(request.headers.items()), dict(request.query_params), _object(raw)
+        found = self._found(path) if request.method == "POST" else None
+        if found is None:
+            exchange = Exchange(path, headers, query, body or {}, method=request.method)
+            await _send_json(send, *self._looked_up(exchange))
             return
-        headers = dict(request.headers.items())
+        dialect, route = found
         masked = {name: "***" if name in _SECRET else value for name, value in headers.items()}
-        body = _object(raw)
-        exchange = Exchange(path, headers, dict(request.query_params), body or {})
-        seen = Recorded(dialect.name, request.method, path, dict(request.query_params), masked, body or {}, raw)
+        exchange = Exchange(path, headers, query, body or {}, route)
+        seen = Recorded(dialect.name, request.method, path, query, masked, body or {}, raw)
         place = self.queue.record(seen)
         if body is None:
             refusal: Refusal | None = dialect.error(Fault(400, "The request body is not a valid JSON object."))
@@ -71,8 +71,7 @@ class App:
         elif isinstance(turn.source, Refusal):
             return turn.source, Delivery(())
         elif isinstance(turn.source, Fault):
-            refusal = dialect.error(turn.source)
-            return Refusal(refusal.status, refusal.body, turn.headers), Delivery(())
+            return dialect.error(turn.source), Delivery(())
         elif callable(turn.source):
             try:
                 made = await to_thread.run_sync(turn.source, seen)
@@ -124,20 +123,20 @@ class App:
             transport.close()
         await (gone if gone is not None else _disconnected(receive))
 
-    def _look_up(self, request: Request, path: str) -> tuple[int, dict[str, Any]]:
-        """Lists and stored objects, which are read outside of any conversation."""
-        anthropic = "anthropic-version" in request.headers
-        if path == "/v1/models" and request.method == "GET":
-            data = [_model(name, anthropic=anthropic) for name in self.models]
-            more: dict[str, Any] = {"has_more": False} if anthropic else {"object": "list"}
-            return 200, {**more, "data": data}
-        head, _, made = path.rpartition("/")
-        if head == "/v1/responses" and made in self.ledger.responses:
-            if request.method == "DELETE":
-                del self.ledger.responses[made]
-                return 200, {"id": made, "object": "response", "deleted": True}
-            return 200, self.ledger.responses[made].body
-        error = {"message": f"Invalid URL ({request.method} {path})", "type": "invalid_request_error"}
+    def _found(self, path: str) -> tuple[Dialect, Route] | None:
+        """The dialect that answers a turn at this path, and what the path says."""
+        for dialect in self.dialects:
+            route = dialect.route(path)
+            if route is not None:
+                return dialect, route
+        return None
+
+    def _looked_up(self, exchange: Exchange) -> Looked:
+        for dialect in self.dialects:
+            looked = dialect.look_up(exchange)
+            if looked is not None:
+                return looked
+        error = {"message": f"Invalid URL ({exchange.method} {exchange.path})", "type": "invalid_request_error"}
         return 404, {"error": {**error, "param": None, "code": None}}
 
 
@@ -149,18 +148,17 @@ def _checked(dialect: Dialect, exchange: Exchange) -> Refusal | None:
         return dialect.error(Fault(400, "The request holds a value of the wrong type."))
 
 
-def _model(name: str, *, anthropic: bool) -> dict[str, Any]:
-    if anthropic:
-        return {"type": "model", "id": name, "display_name": name, "created_at": "2026-01-01T00:00:00Z"}
-    return {"id": name, "object": "model", "created": 1767225600, "owned_by": "simulator"}
-
-
 def _object(raw: bytes) -> dict[str, Any] | None:
     try:
-        value = json.loads(raw)
-    except ValueError:
+        value = json.loads(raw, parse_constant=_refused)
+    except (ValueError, RecursionError):
         return None
     return value if is_object(value) else None
+
+
+def _refused(word: str) -> None:
+    """NaN and the infinities are no JSON."""
+    raise ValueError(word)
 
 
 async def _disconnected(receive: Receive) -> None:

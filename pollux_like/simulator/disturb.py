@@ -72,7 +72,8 @@ def deliver(text: str | None, events: Sequence[str] | None, how: Disturbance, di
     elif how.error_after is not None:
         sent = [*sent[: how.error_after], dialect.error_event(how.error)]
     elif how.double_finish:
-        at = max((n for n, e in enumerate(sent) if '"finish_reason":"' in e), default=len(sent) - 1)
+        words = ('"finish_reason":"', '"finishReason":"')
+        at = max((n for n, e in enumerate(sent) if any(word in e for word in words)), default=len(sent) - 1)
         sent.insert(at, sent[at])
     chunks = [chunk.encode() for chunk in sent]
     if how.cut_after_bytes is not None:

@@ -61,6 +61,7 @@ class Ledger:
     responses: dict[str, Stored] = field(default_factory=dict[str, Stored])
     items: dict[str, IssuedItem] = field(default_factory=dict[str, IssuedItem])
     bare_calls: set[str] = field(default_factory=set[str])
+    reasoned: set[str] = field(default_factory=set[str])
     adopted: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     answers: int = field(default=0, init=False)
     _source: random.Random | None = field(default=None, init=False, repr=False)
@@ -71,7 +72,7 @@ class Ledger:
 
     def forget(self) -> None:
         """Everything issued so far becomes unknown, and a seed starts again."""
-        for memory in (self.responses, self.items, self.bare_calls, self.adopted):
+        for memory in (self.responses, self.items, self.bare_calls, self.reasoned, self.adopted):
             memory.clear()
         self.answers = 0
 

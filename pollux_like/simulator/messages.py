@@ -7,9 +7,11 @@ What is refused stands in `messages_rules.py` and `messages_thinking.py`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from pollux_like.canonical import dumps
+from pollux_like.simulator import accepts
 from pollux_like.simulator.ledger import Ledger, digest
 from pollux_like.simulator.messages_rules import MessagesRules
 from pollux_like.simulator.messages_thinking import PREFIX, Chain
@@ -18,13 +20,16 @@ from pollux_like.simulator.wire import (
     Draft,
     Exchange,
     Fault,
+    Looked,
     Refusal,
+    Route,
     argument_pieces,
     count,
     event,
     parsed,
     pieces,
     text_of,
+    tokens,
 )
 from pollux_like.testing.script import Answer, Call, Part, Redacted, Refuse, Say, ServerTool, Think
 
@@ -53,15 +58,44 @@ _ERRORS = {
 }
 
 
+_AMPLE = 1_000_000  # no thinking budget is above it: a count has no max_tokens for a budget to be compared with
+
+
 class Messages:
     """The dialect; see `wire.Dialect` for the meaning of each method."""
 
     name: str = "anthropic"
-    paths: tuple[str, ...] = ("/v1/messages",)
+    base: str = ""
+    variables: tuple[str, str] | None = ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY")
 
     def __init__(self, ledger: Ledger, options: Options) -> None:
         self.ledger = ledger
+        self.options = options
         self.rules = MessagesRules(ledger, options)
+
+    def route(self, path: str) -> Route | None:
+        return Route() if path == "/v1/messages" else None
+
+    def look_up(self, exchange: Exchange) -> Looked | None:
+        if (exchange.method, exchange.path) == ("POST", "/v1/messages/count_tokens"):
+            return self._counted(exchange)
+        if (exchange.method, exchange.path) != ("GET", "/v1/models") or "anthropic-version" not in exchange.headers:
+            return None
+        names = self.options.listed("claude-opus-5-5", "claude-sonnet-5", "claude-haiku-4-5")
+        data = [{"type": "model", "id": n, "display_name": n, "created_at": "2026-01-01T00:00:00Z"} for n in names]
+        return 200, {"has_more": False, "data": data}
+
+    def _counted(self, exchange: Exchange) -> Looked:
+        """A count by the rules of the conversation itself; it takes no limit and nothing that shapes the answer."""
+        extra = (
+            next((n for n in exchange.body if n not in accepts.MESSAGES_COUNT), None) if self.options.strict else None
+        )
+        fault = None if extra is None else Fault(400, f"{extra}: Extra inputs are not permitted")
+        fault = fault or self.rules.check(replace(exchange, body={**exchange.body, "max_tokens": _AMPLE}))
+        if fault is not None:
+            refusal = self.error(fault)
+            return refusal.status, refusal.body
+        return 200, {"input_tokens": tokens(dumps(exchange.body))}
 
     def check(self, exchange: Exchange) -> Refusal | None:
         message = self.rules.check(exchange)
@@ -71,7 +105,7 @@ class Messages:
         return {"request-id": f"req_011C{self.ledger.letters(20)}"}
 
     def error(self, fault: Fault) -> Refusal:
-        return Refusal(fault.status, self._envelope(fault))
+        return Refusal(fault.status, self._envelope(fault), fault.headers)
 
     def error_event(self, fault: Fault) -> str:
         return event(self._envelope(fault), "error")
@@ -109,7 +143,7 @@ class Messages:
             "type": "message",
             "role": "assistant",
             "content": content,
-            "stop_reason": _STOPS[ended],
+            "stop_reason": answer.native or _STOPS[ended],
             "stop_sequence": None,
             "stop_details": details,
             "usage": {

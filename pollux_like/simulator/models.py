@@ -107,3 +107,44 @@ def gpt(model: str) -> Gpt:
     """The gates of an OpenAI model, its date apart."""
     name = family(model)
     return next(gates for pattern, gates in _GPTS if re.match(pattern, name))
+
+
+@dataclass(frozen=True, slots=True)
+class Gemini:
+    """Gates of a Gemini model.
+
+    `signs`: the first call of each step needs its signature. `thinks`: takes a `thinkingConfig`. `levels`: its thinking
+    levels. `least`, `most`: the range of a thinking budget, 0 and -1 apart. `rests`: takes a budget of 0. `mixes`:
+    takes functions together with JSON output and with tools that Google runs.
+    """
+
+    signs: bool = True
+    thinks: bool = True
+    levels: frozenset[str] = frozenset({"MINIMAL", "LOW", "MEDIUM", "HIGH"})
+    least: int = 1
+    most: int = 65536
+    rests: bool = True
+    mixes: bool = True
+
+
+_25 = Gemini(signs=False, levels=frozenset(), most=24576, mixes=False)
+_BEFORE = replace(_25, thinks=False)
+
+_GEMINIS: tuple[tuple[str, Gemini], ...] = (
+    (r"gemini-2\.5-pro", replace(_25, least=128, most=32768, rests=False)),
+    (r"gemini-2\.5-flash-lite", replace(_25, least=512)),
+    (r"gemini-2\.5-flash-image", _BEFORE),
+    (r"gemini-2\.5", _25),
+    (r"gemini-[12]\.|gemini-(pro|flash)$|gemma", _BEFORE),
+    (r"gemini-3(\.\d)?-pro-image", Gemini(signs=False)),
+    (r"gemini-3-pro", Gemini(levels=frozenset({"LOW", "HIGH"}))),
+    (r"gemini-3\.1-pro", Gemini(levels=frozenset({"LOW", "MEDIUM", "HIGH"}))),
+    (r"gemini-3", Gemini()),
+    (r"", Gemini(levels=frozenset({"MINIMAL", "LOW", "MEDIUM", "HIGH", "XHIGH"}))),
+)
+
+
+@cache
+def gemini(model: str) -> Gemini:
+    """The gates of a Gemini model."""
+    return next(gates for pattern, gates in _GEMINIS if re.match(pattern, model))

@@ -14,6 +14,7 @@ class Options:
     `tools_required`: Anthropic refuses tool blocks in a history when no tools are given. `binding`: what a preserved
     thinking block with another prefix leads to where the request does not say ("error" for accounts made since
     2026-08-31). `max_input_tokens`: longer requests get the vendor's overflow error (four characters are one token).
+    `shared_signatures`: a Gemini model takes the signatures of another one.
     """
 
     strict: bool = True
@@ -22,3 +23,8 @@ class Options:
     tools_required: bool = True
     binding: Literal["error", "drop_block"] = "error"
     max_input_tokens: int | None = None
+    shared_signatures: bool = True
+
+    def listed(self, *usual: str) -> tuple[str, ...]:
+        """The names that a list of models shows: those that exist, or the usual ones where every name does."""
+        return usual if self.models is None else tuple(sorted(self.models))

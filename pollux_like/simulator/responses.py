@@ -11,23 +11,28 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from pollux_like.canonical import dumps
+from pollux_like.simulator import accepts
 from pollux_like.simulator.ledger import IssuedItem, Ledger, Stored, digest, family
 from pollux_like.simulator.models import gpt
 from pollux_like.simulator.options import Options
-from pollux_like.simulator.responses_items import BLOB, prefix_before
+from pollux_like.simulator.responses_items import BLOB, bad, prefix_before
 from pollux_like.simulator.responses_rules import ResponsesRules
 from pollux_like.simulator.shapes import as_object, as_objects
 from pollux_like.simulator.wire import (
     Draft,
     Exchange,
     Fault,
+    Looked,
     Refusal,
+    Route,
     argument_pieces,
     count,
     event,
     parsed,
     pieces,
     text_of,
+    tokens,
 )
 from pollux_like.testing.script import Answer, Call, Compaction, Part, Redacted, Refuse, Say, ServerTool, Think
 
@@ -70,11 +75,44 @@ class Responses:
     """The dialect; see `wire.Dialect` for the meaning of each method."""
 
     name: str = "openai"
-    paths: tuple[str, ...] = ("/v1/responses",)
+    base: str = "/v1"
+    variables: tuple[str, str] | None = ("OPENAI_BASE_URL", "OPENAI_API_KEY")
 
     def __init__(self, ledger: Ledger, options: Options) -> None:
         self.ledger = ledger
+        self.options = options
         self.rules = ResponsesRules(ledger, options)
+
+    def route(self, path: str) -> Route | None:
+        return Route() if path == "/v1/responses" else None
+
+    def look_up(self, exchange: Exchange) -> Looked | None:
+        if (exchange.method, exchange.path) == ("POST", "/v1/responses/input_tokens"):
+            return self._counted(exchange)
+        theirs = {"anthropic-version", "x-goog-api-key"} & exchange.headers.keys()  # the path of their lists as well
+        if (exchange.method, exchange.path) == ("GET", "/v1/models") and not theirs:
+            names = self.options.listed("gpt-5.5", "gpt-6.2-sol", "gpt-4o")
+            data = [{"id": n, "object": "model", "created": 1767225600, "owned_by": "simulator"} for n in names]
+            return 200, {"object": "list", "data": data}
+        head, _, made = exchange.path.rpartition("/")
+        if head != "/v1/responses" or made not in self.ledger.responses:
+            return None
+        if exchange.method == "DELETE":
+            del self.ledger.responses[made]
+            return 200, {"id": made, "object": "response", "deleted": True}
+        return 200, self.ledger.responses[made].body
+
+    def _counted(self, exchange: Exchange) -> Looked:
+        """A count by the rules of the conversation itself; it takes fewer parameters."""
+        extra = next((n for n in exchange.body if n not in accepts.RESPONSES_COUNT), None)
+        fault = (
+            bad(f"Unknown parameter: '{extra}'.", extra, "unknown_parameter") if extra and self.options.strict else None
+        )
+        fault = fault or self.rules.check(exchange)
+        if fault is not None:
+            refusal = self.error(fault)
+            return refusal.status, refusal.body
+        return 200, {"object": "response.input_tokens", "input_tokens": tokens(dumps(exchange.context))}
 
     def check(self, exchange: Exchange) -> Refusal | None:
         fault = self.rules.check(exchange)
@@ -84,7 +122,7 @@ class Responses:
         return {"x-request-id": f"req_{self.ledger.hex(32)}", "openai-version": "2020-10-01"}
 
     def error(self, fault: Fault) -> Refusal:
-        return Refusal(fault.status, {"error": openai_error(fault)})
+        return Refusal(fault.status, {"error": openai_error(fault)}, fault.headers)
 
     def error_event(self, fault: Fault) -> str:
         return event({"type": "error", "sequence_number": 0, "error": openai_error(fault)}, "error")

@@ -37,7 +37,6 @@ class Turn:
 
     source: Source
     how: Disturbance = CALM
-    headers: tuple[tuple[str, str], ...] = ()
     when: Callable[[Recorded], bool] | None = None
 
 

@@ -28,9 +28,6 @@ from pollux_like.testing.script import Answer, Part, answer
 
 Scripted: TypeAlias = Part | str | Answer | Callable[[Recorded], Answer]
 
-DEFAULT_MODELS = ("gpt-5.5", "gpt-6.2-sol", "gpt-4o", "claude-opus-5-5", "claude-sonnet-5", "claude-haiku-4-5")
-_PATHS = {"openai": "/v1", "chat": "/v1", "anthropic": ""}
-
 
 class Simulator:
     """A strict stand-in for the vendors' APIs on 127.0.0.1.
@@ -56,6 +53,7 @@ class Simulator:
         tools_required: bool = True,
         binding: Literal["error", "drop_block"] = "error",
         max_input_tokens: int | None = None,
+        shared_signatures: bool = True,
         key: bytes | None = None,
         seed: int | None = None,
         host: str = "127.0.0.1",
@@ -66,7 +64,7 @@ class Simulator:
         if key is not None and len(key) < 16:
             raise ConfigurationError("key is shorter than 16 bytes", hint="Give 32 random bytes, or leave it out")
         named = None if models is None else frozenset(models)
-        self.options = Options(strict, named, api_key, tools_required, binding, max_input_tokens)
+        self.options = Options(strict, named, api_key, tools_required, binding, max_input_tokens, shared_signatures)
         if seed is not None and key is None:
             key = seed.to_bytes(32, "big", signed=True)
         self.ledger = Ledger(seed=seed) if key is None else Ledger(key, seed)
@@ -74,9 +72,8 @@ class Simulator:
         self._host, self._wanted_port = host, port
         self._port: int | None = None
         self._transports: dict[Any, asyncio.Transport] = {}
-        listed = tuple(sorted(named)) if named is not None else DEFAULT_MODELS
-        spoken = dialects(self.ledger, self.options)
-        self._app = App(spoken, self.ledger, self._queue, listed, self._transports.get)
+        self._spoken = dialects(self.ledger, self.options)
+        self._app = App(self._spoken, self.ledger, self._queue, self._transports.get)
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
 
@@ -202,12 +199,12 @@ class Simulator:
         """
         if not 400 <= status <= 599:
             raise ConfigurationError(f"status {status} is no error", hint="Use one from 400 to 599")
-        headers: tuple[tuple[str, str], ...] = ()
+        wait: str | None = None
         if isinstance(retry_after, datetime):
-            headers = (("retry-after", format_datetime(retry_after.astimezone(UTC), usegmt=True)),)
+            wait = format_datetime(retry_after.astimezone(UTC), usegmt=True)
         elif retry_after is not None:
-            headers = (("retry-after", f"{retry_after:g}"),)
-        self._queue.put(Turn(Fault(status, message, code, type), headers=headers, when=when), times)
+            wait = f"{retry_after:g}"
+        self._queue.put(Turn(Fault(status, message, code, type, retry_after=wait), when=when), times)
 
     def fault(
         self,
@@ -282,20 +279,25 @@ class Simulator:
         self.ledger.forget()
 
     def base_url(self, dialect: str) -> str:
-        """The base URL for a vendor's SDK: "openai", "chat" (chat completions) or "anthropic"."""
+        """The base URL for an SDK, by the dialect's name: "openai", "chat" (chat completions), "anthropic", ..."""
         if self._port is None:
             raise ConfigurationError("the simulator is not running", hint="Enter it with `with`, or call start")
-        if dialect not in _PATHS:
-            raise ConfigurationError(f"no dialect {dialect!r}", hint=f"Use one of {', '.join(_PATHS)}")
-        return f"http://{self._host}:{self._port}{_PATHS[dialect]}"
+        bases = {one.name: one.base for one in self._spoken}
+        if dialect not in bases:
+            raise ConfigurationError(f"no dialect {dialect!r}", hint=f"Use one of {', '.join(bases)}")
+        return f"http://{self._host}:{self._port}{bases[dialect]}"
+
+    def base_urls(self) -> dict[str, str]:
+        """Every dialect's base URL, by its name."""
+        return {dialect.name: self.base_url(dialect.name) for dialect in self._spoken}
 
     def environ(self) -> dict[str, str]:
         """Environment variables that point the vendors' SDKs here."""
         key = self.options.api_key or "sim-key"
         found: dict[str, str] = {}
-        for name in ("openai", "anthropic"):
-            found[f"{name.upper()}_BASE_URL"] = self.base_url(name)
-            found[f"{name.upper()}_API_KEY"] = key
+        for dialect in self._spoken:
+            if dialect.variables is not None:
+                found |= dict(zip(dialect.variables, (self.base_url(dialect.name), key), strict=True))
         return found
 
 
@@ -312,9 +314,14 @@ def _source(parts: tuple[Scripted, ...]) -> Answer | Callable[[Recorded], Answer
 
 
 def serve(host: str = "127.0.0.1", port: int = 8399, **options: Any) -> None:
-    """Serve until interrupted, after printing the environment lines for the vendors' SDKs. Options: `Simulator`'s."""
+    """Serve until interrupted, after printing the environment lines for the vendors' SDKs. Options: `Simulator`'s.
+
+    The base URLs of all dialects follow as comments.
+    """
     simulator = Simulator(host=host, port=port, **options)
     sock, server = simulator.listen()
     for name, value in simulator.environ().items():
         print(f"export {name}={value}", flush=True)
+    for dialect, address in simulator.base_urls().items():
+        print(f"# {dialect}: {address}", flush=True)
     server.run(sockets=[sock])

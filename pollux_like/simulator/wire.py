@@ -7,15 +7,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from pollux_like.canonical import dumps
 from pollux_like.simulator.shapes import is_array, is_object
 from pollux_like.testing.script import Answer, Part, Refuse, Say, ServerTool, Think
 
 _PIECE = re.compile(r"\s*\S{1,8}", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """What the path of a request says; None where the body says it."""
+
+    model: str | None = None
+    streaming: bool | None = None
 
 
 @dataclass(slots=True)
@@ -26,16 +34,22 @@ class Exchange:
     headers: dict[str, str]
     query: dict[str, str]
     body: dict[str, Any]
+    route: Route = field(default_factory=lambda: Route())
+    method: str = "POST"
     dropped: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     context: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
     @property
     def streaming(self) -> bool:
-        return self.body.get("stream") is True
+        return self.body.get("stream") is True if self.route.streaming is None else self.route.streaming
 
     @property
     def model(self) -> str:
-        return str(self.body.get("model", ""))
+        return str(self.body.get("model", "")) if self.route.model is None else self.route.model
+
+
+Looked: TypeAlias = tuple[int, dict[str, Any]]
+"""Status and body of an answer that no script has a say in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +75,43 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The error that a scripted failure asks for; None leaves it to the dialect."""
+    """The error that a scripted failure asks for; None leaves it to the dialect.
+
+    `retry_after`: how long to wait, as the header says it. `details`: those of a google.rpc.Status.
+    """
 
     status: int
     message: str | None = None
     code: str | None = None
     type: str | None = None
     param: str | None = None
+    retry_after: str | None = None
+    details: Sequence[dict[str, Any]] = ()
+
+    @property
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """The headers of the error's response."""
+        return () if self.retry_after is None else (("retry-after", self.retry_after),)
 
 
 class Dialect(Protocol):
-    """One vendor API. `check` before anything is consumed; then `draft`, and its body or its `stream`."""
+    """One vendor API. `check` before anything is consumed; then `draft`, and its body or its `stream`.
+
+    `base`: the path that a base URL for the vendor's SDK ends in. `variables`: the environment variables of that URL
+    and of the key, where the SDK reads them.
+    """
 
     name: str
-    paths: tuple[str, ...]
+    base: str
+    variables: tuple[str, str] | None
+
+    def route(self, path: str) -> Route | None:
+        """What a path says of a turn to be answered, or None where it is none of this dialect's."""
+        ...
+
+    def look_up(self, exchange: Exchange) -> Looked | None:
+        """The answer to what is no turn - lists of models, stored objects, counts of tokens - or None."""
+        ...
 
     def check(self, exchange: Exchange) -> Refusal | None:
         """The error the vendor would answer, or None."""

@@ -46,8 +46,8 @@ class Step:
 class Conversation:
     """A conversation of several steps.
 
-    `needs` names what a provider must have: thinking, pause, server_tool, compaction, refusal, filter. `arguments` go
-    to every turn. `history` is the portable history that the first step brings.
+    `needs` names what a provider must have: thinking, pause, server_tool, compaction, refusal, raw_arguments (calls
+    whose arguments are no JSON), cut_call (calls cut by the limit), output_beside_tools. `arguments` go to every turn. `history` is the portable history that the first step brings.
     """
 
     name: str
@@ -201,6 +201,7 @@ CONVERSATIONS: tuple[Conversation, ...] = (
             _AGAIN,
         ),
         TOOLS,
+        needs=frozenset({"cut_call"}),
     ),
     Conversation(
         "refusal",
@@ -292,6 +293,7 @@ CONVERSATIONS: tuple[Conversation, ...] = (
             Step(None, answer(say('{"city":"Rome","population":2}')), (_result("call_1", "sun"),)),
         ),
         TOOLS,
+        needs=frozenset({"output_beside_tools"}),
         arguments={"output": PLACE},
     ),
     Conversation("history", (Step("And now?", answer(say("Colder."))), _AGAIN), TOOLS,
@@ -318,7 +320,12 @@ CONVERSATIONS: tuple[Conversation, ...] = (
             _AGAIN,
         ),
         needs=frozenset({"pause"}),
-        arguments={"provider_options": {"anthropic": {"tools": [{"type": "web_search_20250305", "name": "web_search"}]}}},
+        arguments={
+            "provider_options": {
+                "anthropic": {"tools": [{"type": "web_search_20250305", "name": "web_search"}]},
+                "gemini": {"tools": [{"googleSearch": {}}]},
+            }
+        },
     ),
     Conversation(
         "server tool",
@@ -331,6 +338,7 @@ CONVERSATIONS: tuple[Conversation, ...] = (
             "provider_options": {
                 "anthropic": {"tools": [{"type": "web_search_20250305", "name": "web_search"}]},
                 "openai": {"tools": [{"type": "web_search"}]},
+                "gemini": {"tools": [{"googleSearch": {}}]},
             }
         },
     ),

@@ -89,7 +89,8 @@ class Answer:
 
     `finish` None means the natural one: "refusal" after a refusal, "length" after a cut call, "tool_calls" after
     calls, else "stop". A token count of None is estimated from the texts. `input_tokens` is the whole input, cached
-    part included, in every dialect.
+    part included, in every dialect. `native` is the vendor's own word for why it ended, sent as it is where the dialect
+    has such a word (Gemini's "MISSING_THOUGHT_SIGNATURE").
     """
 
     parts: tuple[Part, ...]
@@ -99,6 +100,7 @@ class Answer:
     reasoning_tokens: int | None = None
     cached_tokens: int = 0
     cache_write_tokens: int = 0
+    native: str | None = None
 
     @property
     def ended(self) -> Finish:
@@ -120,6 +122,7 @@ def answer(
     reasoning_tokens: int | None = None,
     cached_tokens: int = 0,
     cache_write_tokens: int = 0,
+    native: str | None = None,
 ) -> Answer:
     """One reply; a plain string is `say` of it. No part at all is an empty reply. Raises ConfigurationError."""
     if finish is not None and finish not in _FINISHES:
@@ -127,7 +130,8 @@ def answer(
     made = tuple(say(part) if isinstance(part, str) else part for part in parts)
     if any(isinstance(part, Call) and part.cut for part in made[:-1]):
         raise ConfigurationError("a cut call is not the last part", hint="A reply ends where it was cut")
-    return Answer(made, finish, input_tokens, output_tokens, reasoning_tokens, cached_tokens, cache_write_tokens)
+    counts = (input_tokens, output_tokens, reasoning_tokens, cached_tokens, cache_write_tokens)
+    return Answer(made, finish, *counts, native)
 
 
 def say(text: str, *, phase: str | None = None) -> Say:

@@ -19,15 +19,15 @@ from pollux_like.wire_ids import made_up
 
 from .details import merged, sealed
 from .dialect import Dialect
+from .policies import FIELDS
 from .refusals import told
 
-REASONING = ("reasoning_content", "reasoning")
-"""The names under which servers send reasoning text; it goes back under the name it came with."""
 _FINISH: dict[str, Status] = {
     "stop": "stop", "tool_calls": "tool_calls", "function_call": "tool_calls", "length": "length",
     "content_filter": "content_filter",
 }  # fmt: skip
-_FIRST = ("role", "content", *REASONING, "refusal", "tool_calls")
+_CALL = ("index", "id", "type", "function")
+_FIRST = ("role", "content", *FIELDS, "refusal", "tool_calls")
 
 
 @dataclass(slots=True)
@@ -37,6 +37,8 @@ class _Call:
     id: str | None
     name: str
     arguments: list[str] = field(default_factory=list[str])
+    more: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Members that nobody knows."""
 
     def complete(self) -> bool:
         return (
@@ -46,7 +48,7 @@ class _Call:
 
     def wire(self) -> dict[str, Any]:
         function = {"name": self.name, "arguments": "".join(self.arguments)}
-        return {**({"id": self.id} if self.id else {}), "type": "function", "function": function}
+        return {**({"id": self.id} if self.id else {}), "type": "function", "function": function, **self.more}
 
 
 def _joined(before: Any, piece: Any) -> Any:
@@ -79,7 +81,7 @@ class ChatParser:
         if chunk.get("error"):
             raise self._refusal(chunk)
         for key in ("id", "model", "usage"):
-            if chunk.get(key):
+            if chunk.get(key) and (key != "id" or key not in self._rest):  # some servers number every chunk
                 self._rest[key] = chunk[key]
         events: list[Event] = []
         for choice in api_errors.objects(chunk, "choices")[:1]:
@@ -104,30 +106,32 @@ class ChatParser:
                 events.extend(self._fragment(fragment) for fragment in api_errors.objects(delta, key))
             elif key == self._dialect.details:
                 self._message[key] = merged(self._message.get(key, []), api_errors.objects(delta, key))
-            elif piece is not None and key != "role":
+            elif piece is not None and key not in ("role", "channel"):  # Groq's: names the member that the piece is of
                 self._message[key] = _joined(self._message.get(key), piece)
                 if piece and key == "content":
                     events.append(Event("text_delta", text=piece))
-                elif piece and key in REASONING:
+                elif piece and key in FIELDS:
                     events.append(Event("reasoning_delta", text=piece))
         return events
 
     def _fragment(self, fragment: dict[str, Any]) -> Event:
         """By id, then by index. Servers send every call under index 0, no index, or no id after the first piece."""
         function = api_errors.member(fragment, "function")
-        position = self._position(fragment.get("id"), fragment.get("index"), function.get("name"))
+        position = self._position(_id(fragment), fragment.get("index"), function.get("name"))
         call = self._calls[position]
+        call.more |= {key: value for key, value in fragment.items() if key not in _CALL and value is not None}
         piece = function.get("arguments") or ""
         call.arguments.append(piece if isinstance(piece, str) else canonical.dumps(piece))
         return Event("tool_call_delta", text=call.arguments[-1], index=position)
 
     def _position(self, call_id: str | None, index: int | None, name: str | None) -> int:
-        if call_id:
-            for position, call in enumerate(self._calls):
-                if call.id == call_id:
-                    return position
-            return self._new(call_id, index, name)
         known = self._by_index.get(index) if index is not None else None
+        if call_id:
+            if known is not None and self._calls[known].id == call_id:
+                return known
+            same = next((n for n, call in enumerate(self._calls) if call.id == call_id), None)
+            twice = same is not None and name and index is not None and self._calls[same].complete()
+            return self._new(call_id, index, name) if same is None or twice else same
         if known is not None and not (name and self._calls[known].complete()):
             return known
         if name:
@@ -190,7 +194,7 @@ class ChatParser:
             native=(native,),
             finish=Finish(status, _native(choice, reason) if status == "other" else reason),
             text=text,
-            reasoning=canonical.repair_text(next((str(message[key]) for key in REASONING if message.get(key)), "")),
+            reasoning=canonical.repair_text(next((str(message[key]) for key in FIELDS if message.get(key)), "")),
             refusal=None if refusal is None else canonical.repair_text(str(refusal)),
             calls=calls,
             usage=_usage(api_errors.member(rest, "usage")),
@@ -226,6 +230,12 @@ def _ordered(message: dict[str, Any]) -> str:
     return json.dumps(kept, separators=(",", ":"), allow_nan=False)  # ASCII: a lone surrogate stays an escape
 
 
+def _id(call: dict[str, Any]) -> str | None:
+    """The server's id of a call: text, or a number as some count them; None where there is none or an empty one."""
+    value = call.get("id")
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else api_errors.word(call, "id")
+
+
 def _tool_calls(calls: list[dict[str, Any]], reply_id: object) -> tuple[ToolCall, ...]:
     """With an id each: the server's own, or one made up where it gave none or gave it twice."""
     found: list[ToolCall] = []
@@ -234,8 +244,8 @@ def _tool_calls(calls: list[dict[str, Any]], reply_id: object) -> tuple[ToolCall
     for position, call in enumerate(calls):
         function = api_errors.member(call, "function")
         arguments = function.get("arguments") or ""
-        call_id = call.get("id")
-        if not call_id or call_id in seen:
+        call_id = _id(call)
+        if call_id is None or call_id in seen:
             call_id = made_up(position, seed)
         seen.add(call_id)
         text = arguments if isinstance(arguments, str) else canonical.dumps(arguments)

@@ -18,7 +18,8 @@ from pollux_like.tools import ToolDeclaration
 from pollux_like.wire_ids import LEGAL_SHORT, spoken_result, wire_ids, wire_name
 
 from .dialect import Dialect
-from .parse import REASONING, ChatParser
+from .parse import ChatParser
+from .policies import FIELDS
 
 OURS = frozenset({
     "model", "messages", "stream", "tool_choice", "parallel_tool_calls", "max_tokens", "max_completion_tokens",
@@ -46,9 +47,12 @@ def render(request: Request, dialect: Dialect) -> Wire:
                 f"a tool of provider_options has the name {name!r} of a declared one", hint="Rename one of them"
             )
     tools = [*_tools(request.tools, dialect, notices), *hosted]
-    if tools:
-        head["tools"] = tools
+    stubs = _stubs(request, notices) if dialect.stubs and not tools else []
+    if tools or stubs:
+        head["tools"] = tools or stubs
     head.update(_settings(request, dialect, notices))
+    if stubs:
+        head["tool_choice"] = "none"
     special = dialect.special | {"tools"}
     head.update({key: value for key, value in request.options.items() if key not in special})
     if request.streaming:
@@ -77,6 +81,27 @@ def _tools(tools: Sequence[ToolDeclaration], dialect: Dialect, notices: list[Not
             function["strict"] = normal.strict
         result.append({"type": "function", "function": function})
     return result
+
+
+def _stubs(request: Request, notices: list[Notice]) -> list[dict[str, Any]]:
+    """The tools that the conversation called, by name only."""
+    none: tuple[str, ...] = ()
+    past = folded(request.turns, "chat.names", none, partial(_met, request))
+    names = dict.fromkeys((*past, *_called(request.added)))
+    if names:
+        text = "the conversation holds tool calls and no tools are given; they are named only"
+        notices.append(Notice("tool_stubs", text))
+    empty: dict[str, Any] = {"type": "object", "properties": {}}
+    return [{"type": "function", "function": {"name": wire_name(name), "parameters": empty}} for name in names]
+
+
+def _met(request: Request, before: tuple[str, ...], index: int) -> tuple[str, ...]:
+    turn = request.turns[index]
+    return tuple(dict.fromkeys((*before, *_called(turn.added), *(call.name for call in turn.calls))))
+
+
+def _called(messages: Sequence[Message]) -> list[str]:
+    return [call.name for message in messages for call in message.tool_calls]
 
 
 def _settings(request: Request, dialect: Dialect, notices: list[Notice]) -> dict[str, Any]:
@@ -113,15 +138,16 @@ def _messages(request: Request, dialect: Dialect) -> list[str]:
     system: list[str] = []
     if request.instructions is not None:
         system.append(canonical.dumps({"role": dialect.system_role, "content": request.instructions}))
-    reader = _author(request.model) if dialect.details else None
+    reader = _author(request.model) if dialect.details else request.model
     past = folded(request.turns, ("chat", dialect, reader, request.standing), "", partial(_past, request, dialect))
-    return [*system, *([past] if past else []), *_added(*request.at(len(request.turns)))]
+    return [*system, *([past] if past else []), *_added(*request.at(len(request.turns)), dialect)]
 
 
 def _past(request: Request, dialect: Dialect, before: str, index: int) -> str:
     """The joined messages of the turns up to one."""
     earlier = [before] if before else []
-    return ",".join([*earlier, *_added(*request.at(index)), *_replayed(request.turns[index], request.model, dialect)])
+    turn = request.turns[index]
+    return ",".join([*earlier, *_added(*request.at(index), dialect), *_replayed(turn, request.model, dialect)])
 
 
 def _author(model: str) -> str:
@@ -132,19 +158,22 @@ def _author(model: str) -> str:
 def _replayed(turn: Turn, model: str, dialect: Dialect) -> list[str]:
     """The assistant's message as it came, but for what servers return and then refuse.
 
-    Null members, `annotations`, reasoning where the dialect does not want it back or another author's model sealed it,
+    Null members, `annotations`, reasoning that the dialect does not want back or that another author's model sealed,
     and broken arguments (as `{}`). Calls without an id of their own carry the one that the caller saw.
     """
     result: list[str] = []
     for text in turn.native:
         message = cast("dict[str, Any]", json.loads(text))
-        back = dialect.reasoning == "always" or (dialect.reasoning == "tool_turns" and bool(turn.calls))
-        out = {"annotations", "function_call", "audio"}
-        if not back or (dialect.details is not None and dialect.details in message):  # the details hold the text too
-            out.update(REASONING)
-        if dialect.details is not None and _author(turn.stamp.model) != _author(model):
-            out.update((dialect.details, *REASONING))
+        out = {"annotations", "function_call", "audio", *FIELDS}
+        if dialect.details is None:
+            own = turn.stamp.model == model
+        else:
+            own = _author(turn.stamp.model) == _author(model)
+            if not own:
+                out.add(dialect.details)
         kept = {key: value for key, value in message.items() if key not in out}
+        if dialect.details not in kept:  # the details hold the text too
+            kept |= dialect.reasoning.given_back(message, calls=bool(turn.calls), own=own)
         calls = api_errors.objects(kept, "tool_calls")
         if calls:
             kept["tool_calls"] = [
@@ -168,7 +197,9 @@ def _arguments(text: str, arguments: dict[str, Any] | None) -> str:
     return text if arguments is not None and text.strip() else "{}"
 
 
-def _added(messages: Sequence[Message], sources: Sequence[Source], media: Sequence[Source]) -> list[str]:
+def _added(
+    messages: Sequence[Message], sources: Sequence[Source], media: Sequence[Source], dialect: Dialect
+) -> list[str]:
     ids = wire_ids(messages, LEGAL_SHORT)
     last_user = max((i for i, message in enumerate(messages) if message.role == "user"), default=-1)
     result: list[str] = []
@@ -186,6 +217,7 @@ def _added(messages: Sequence[Message], sources: Sequence[Source], media: Sequen
                             "name": wire_name(call.name), "arguments": _arguments(call.arguments_text, call.arguments)}}
                         for call, wire_id in zip(message.tool_calls, ids[index], strict=True)
                     ]  # fmt: skip
+                wire |= dialect.reasoning.given_back({}, calls=bool(message.tool_calls))
             case "tool":
                 wire = {"role": "tool", "tool_call_id": ids[index][0], "content": spoken_result(message)}
         result.append(canonical.dumps(wire))

@@ -11,7 +11,7 @@ from pollux_like.continuation import Turn
 from pollux_like.provider import Adapter, Capabilities, Portable, Request, Vendor, Wire
 
 from . import inside, models, parse
-from .render import render
+from .render import render, render_count
 
 
 class Gemini:
@@ -40,6 +40,10 @@ class Gemini:
     def render(self, request: Request) -> Wire:
         """The request as a generateContent body."""
         return render(request)
+
+    def render_count(self, request: Request) -> Wire:
+        """For `count_tokens`."""
+        return render_count(request)
 
     def portable(self, turn: Turn) -> Portable:
         """For `handoff`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -13,7 +14,7 @@ from pollux_like.continuation import Turn, folded
 from pollux_like.errors import ConfigurationError
 from pollux_like.messages import Message
 from pollux_like.output import Notice
-from pollux_like.provider import Request, Wire
+from pollux_like.provider import CountParser, Request, Wire
 from pollux_like.sources import Source, labelled
 from pollux_like.wire_ids import wire_ids
 
@@ -29,6 +30,8 @@ OURS = frozenset({
 })  # fmt: skip
 """Body keys that this library sets, and other spellings of those that it merges: refused in the options."""
 SPECIAL = frozenset({"tools", "schemas", "toolConfig", "generationConfig"})
+COUNTED = frozenset({"contents", "systemInstruction", "tools", "generationConfig"})
+"""What Vertex counts."""
 
 STAND_IN = base64.b64encode(b"context_engineering_is_the_way_to_go").decode()
 """What the API takes for the signature of a call that it did not make (the guide "Thought signatures", FAQ; accepted in
@@ -85,6 +88,18 @@ def render(request: Request) -> Wire:
         parser=ContentParser,
         notices=tuple(notices),
     )
+
+
+def render_count(request: Request) -> Wire:
+    """The same request for `countTokens`: as one member on the Gemini API, and on Vertex by its own members, of which
+    that API takes fewer (the references of both)."""
+    wire = render(replace(request, streaming=False))
+    place = wire.path.removesuffix(":generateContent")
+    if "aiplatform.googleapis.com" in request.endpoint:
+        body = canonical.picked(wire.body, COUNTED)
+    else:
+        body = f'{{"generateContentRequest":{{"model":{canonical.dumps(place)},{wire.body[1:]}}}'
+    return Wire(f"{place}:countTokens", body, streaming=False, parser=lambda: CountParser("totalTokens"))
 
 
 def _contents(request: Request) -> list[str]:

@@ -17,18 +17,21 @@ FORMS = {"json": ("gemini", "parametersJsonSchema"), "openapi": ("gemini-openapi
 """`provider_options={"gemini": {"schemas": ...}}`: the dialect and the field. The second is for endpoints that do not
 know the first; the two exclude each other."""
 
+_DECLARED = frozenset({"functionDeclarations", "function_declarations"})
+"""The member of a tool that holds functions: the API takes both spellings."""
+
 
 def tools_of(request: Request, notices: list[Notice]) -> list[dict[str, Any]]:
     """One tool with all declared functions, then the provider's own."""
     hosted: list[dict[str, Any]] = list(request.options.get("tools") or ())
     form = checks.one_of(request.options.get("schemas", "json"), 'provider_options["gemini"]["schemas"]', tuple(FORMS))
     declared = [_declaration(tool, form, notices) for tool in request.tools]
-    theirs = [one for tool in hosted for one in tool.get("functionDeclarations") or ()]
+    theirs = [one for tool in hosted for key in _DECLARED & tool.keys() for one in tool[key] or ()]
     for name in {one["name"] for one in declared} & {one.get("name") for one in theirs}:
         raise ConfigurationError(
             f"a tool of provider_options has the name {name!r} of a declared one", hint="Rename one of them"
         )
-    runs = [key for tool in hosted for key in tool if key != "functionDeclarations"]
+    runs = [key for tool in hosted for key in tool if key not in _DECLARED]
     if (declared or theirs) and runs and not family(request.model).mixes:
         raise ConfigurationError(
             f"{request.model} does not take functions together with {runs[0]}", hint="Leave one of the two out"

@@ -6,16 +6,16 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 
 import anyio
+from pollux_like_chat.client import connected
 
 from pollux_like import api_errors, canonical
 from pollux_like.config import Config
-from pollux_like.errors import ConfigurationError
 from pollux_like.output import Event
 from pollux_like.provider import Adapter, Reply, Wire
 from pollux_like.sdk import SDKAdapter
 
 from .engine import LlamaEngine
-from .models import DEFAULT_MODEL
+from .models import COUNT, DEFAULT_MODEL
 
 
 def connect(config: Config) -> Adapter:
@@ -23,22 +23,7 @@ def connect(config: Config) -> Adapter:
     if config.base_url is None and config.client is None:
         model = None if config.model == DEFAULT_MODEL else config.model
         return EmbeddedAdapter(model)
-    try:
-        import openai
-    except ModuleNotFoundError:
-        raise ConfigurationError(
-            "servers of local models are reached through the package openai, which is not installed",
-            hint='Run: pip install "pollux-like[openai]"',
-        ) from None
-    if config.client is not None:
-        if not isinstance(config.client, openai.AsyncOpenAI):
-            raise ConfigurationError(
-                f"Config.client is {type(config.client).__name__}", hint="Give an openai.AsyncOpenAI client"
-            )
-        exact = type(config.client) is openai.AsyncOpenAI
-        return SDKAdapter("local", openai, config.client, owned=False, exact=exact)
-    client = openai.AsyncOpenAI(api_key=config.api_key or "local", base_url=config.base_url, max_retries=0)
-    return SDKAdapter("local", openai, client, owned=True, exact=True)
+    return connected(config, SDKAdapter, "local", base_url=config.base_url or "", variables=None, extra="openai")
 
 
 class EmbeddedAdapter:
@@ -61,6 +46,9 @@ class EmbeddedAdapter:
     async def _items(self, engine: LlamaEngine, wire: Wire) -> AsyncGenerator[Event | Reply, None]:
         body = canonical.loads(wire.body)
         body["model"] = engine.model.id
+        if wire.path == COUNT:
+            yield wire.parser().whole(canonical.dumps({"tokens": await engine.count(body)}))
+            return
         parser = wire.parser()
         try:
             if not wire.streaming:

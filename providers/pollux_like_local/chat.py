@@ -152,6 +152,11 @@ class Chat:
         self.emit({**self._chunk, "choices": [], "usage": usage})
 
 
+def prompt_tokens(runtime: Runtime, request: ChatRequest) -> int:
+    """The length of the prompt that a turn would answer to, in tokens."""
+    return len(runtime.tokenize(runtime.template.render(request.turns)))
+
+
 def whole(chunks: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The `chat.completion` that the chunks of one turn add up to."""
     first, usage = chunks[0], chunks[-1]["usage"]

@@ -22,7 +22,7 @@ import anyio.to_thread
 from pollux_like.canonical import dumps
 from pollux_like.errors import APIError, ConfigurationError
 from pollux_like_local import runtime as _runtime
-from pollux_like_local.chat import Chat, whole
+from pollux_like_local.chat import Chat, prompt_tokens, whole
 from pollux_like_local.models import ModelInfo, find_model
 from pollux_like_local.request import ChatRequest, read_request
 from pollux_like_local.runtime import Cancelled, Runtime
@@ -102,6 +102,14 @@ class LlamaEngine:
         finally:
             self._end(job)
         return dumps(whole(chunks))
+
+    async def count(self, body: dict[str, Any]) -> int:
+        """Prompt tokens of the turn that `complete` would take. Nothing is generated. Raises like `stream`."""
+        if self._loaded is None:
+            raise ConfigurationError("The engine is closed", hint="Open it again with LlamaEngine.open()")
+        request = read_request(body, model=self.model.id)
+        counting = self._loaded.worker.submit(prompt_tokens, self._loaded.runtime, request)
+        return await anyio.to_thread.run_sync(counting.result, abandon_on_cancel=True)
 
     async def aclose(self) -> None:
         """Give the model back; the last engine on it frees its memory. Closing twice is harmless.

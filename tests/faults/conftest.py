@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from fault_support import PROVIDERS
+from fault_support import PROVIDERS, provider_of
 
 from pollux_like import (
     Config,
@@ -39,7 +39,8 @@ def arguments(dialect: str) -> dict[str, Any]:
 @pytest.fixture
 def to(sim: Simulator, dialect: str) -> Callable[..., Config]:
     def make(**more: Any) -> Config:
-        provider = "anthropic" if dialect == "anthropic" else "openai"
-        return Config(provider, PROVIDERS[dialect], api_key="sim-key", base_url=sim.base_url(dialect), **more)
+        return Config(
+            provider_of(dialect), PROVIDERS[dialect], api_key="sim-key", base_url=sim.base_url(dialect), **more
+        )
 
     return make

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from fault_support import ENV, PROVIDERS, begun, both, goes_on
+from fault_support import ENV, PROVIDERS, begun, both, goes_on, provider_of
 
 from pollux_like import (
     APIError,
@@ -58,7 +58,7 @@ async def test_broken_streams(sim: Simulator, to: Callable[..., Config], argumen
 async def test_a_stream_without_its_end_is_interrupted_and_keeps_the_text_for_display(
     sim: Simulator, to: Callable[..., Config], arguments: dict[str, Any]
 ) -> None:
-    sim.fault(answer(say("alpha beta gamma delta epsilon")), end_after=6)
+    sim.fault(answer(say("alpha beta gamma delta epsilon zeta")), end_after=6)
     with pytest.raises(StreamInterruptedError) as caught:
         async for _ in stream(ENV, Input("Hi", history=[]), to(max_attempts=1), **arguments):
             pass
@@ -69,7 +69,7 @@ async def test_a_stream_without_its_end_is_interrupted_and_keeps_the_text_for_di
 async def test_nothing_is_retried_after_the_first_visible_event(
     sim: Simulator, to: Callable[..., Config], arguments: dict[str, Any]
 ) -> None:
-    sim.fault(answer(say("alpha beta gamma delta epsilon")), end_after=6)
+    sim.fault(answer(say("alpha beta gamma delta epsilon zeta")), end_after=6)
     sim.reply(say("never sent"))
     texts: list[str] = []
     with pytest.raises(StreamInterruptedError):
@@ -100,7 +100,7 @@ async def test_an_error_body_under_status_200(
     await goes_on(sim, to, arguments, old)
 
 
-@pytest.mark.parametrize("dialect", ["chat"])
+@pytest.mark.parametrize("dialect", ["chat", "gemini", "openrouter", "deepseek"])
 async def test_two_finish_reasons_are_one_end(
     sim: Simulator, to: Callable[..., Config], arguments: dict[str, Any]
 ) -> None:
@@ -125,8 +125,8 @@ async def test_connection_refused_is_retryable(dialect: str, arguments: dict[str
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    config = Config("anthropic" if dialect == "anthropic" else "openai", PROVIDERS[dialect], api_key="k",
-                    base_url=f"http://127.0.0.1:{port}", max_attempts=1)  # fmt: skip
+    base_url = f"http://127.0.0.1:{port}"
+    config = Config(provider_of(dialect), PROVIDERS[dialect], api_key="k", base_url=base_url, max_attempts=1)
     with pytest.raises(APIError, match="cannot be reached") as caught:
         await interact(ENV, Input("Hi"), config, **arguments)
     assert caught.value.retryable

@@ -15,7 +15,8 @@ import httpx2
 import openai
 import pytest
 import wires
-from fault_support import ENV, PROVIDERS
+from fault_support import ENV, PROVIDERS, provider_of
+from google import genai
 
 from pollux_like import Config, Continuation, Input, Output, interact, stream
 
@@ -29,10 +30,24 @@ STREAMS = {
         {"type": "response.completed", "response": wires.response(wires.spoken("Hello"))},
     ),
     "chat": wires.chat_sse({"content": "Hel"}, {"content": "lo"}),
+    "openrouter": wires.chat_sse({"content": "Hel"}, {"content": "lo"}),
     "anthropic": wires.message_sse(
         *wires.block_events(0, {"type": "text", "text": ""}, {"type": "text_delta", "text": "Hello"})
     ),
+    "gemini": wires.sse(
+        {"candidates": [{"content": {"role": "model", "parts": [{"text": "Hel"}]}, "index": 0}], "responseId": "r"},
+        {"candidates": [{"content": {"role": "model", "parts": [{"text": "lo"}]}, "index": 0}], "responseId": "r"},
+        {"candidates": [{"content": {"role": "model", "parts": [{"text": ""}]}, "finishReason": "STOP"}]},
+    ),
 }
+
+
+def connected(name: str, http: httpx2.AsyncClient) -> Any:
+    """The SDK's client of a dialect over a transport."""
+    if name == "gemini":
+        return genai.Client(vertexai=False, api_key="k", http_options=genai.types.HttpOptions(httpx_async_client=http))
+    made: Any = anthropic.AsyncAnthropic if name == "anthropic" else openai.AsyncOpenAI
+    return made(api_key="k", http_client=http)
 
 
 class Body(httpx2.AsyncByteStream):
@@ -60,14 +75,14 @@ class Memory:
         self.bodies: list[Body] = []
         self.requests: list[bytes] = []
         self.http = httpx2.AsyncClient(transport=httpx2.MockTransport(self.respond))
-        made: Any = anthropic.AsyncAnthropic if name == "anthropic" else openai.AsyncOpenAI
-        provider = "anthropic" if name == "anthropic" else "openai"
-        client = made(api_key="k", http_client=self.http)
+        client = connected(name, self.http)
         # One slot: a cancelled turn that kept it would stop every later one.
-        self.config = Config(provider, PROVIDERS[name], client=client, max_concurrency=1)
+        self.config = Config(provider_of(name), PROVIDERS[name], client=client, max_concurrency=1)
 
     async def respond(self, request: httpx2.Request) -> httpx2.Response:
         await anyio.lowlevel.checkpoint()
+        if request.method == "GET":  # OpenRouter's list of models
+            return httpx2.Response(404)
         self.requests.append(request.content)
         self.bodies.append(Body(STREAMS[self.name]))
         return httpx2.Response(200, headers={"content-type": "text/event-stream"}, stream=self.bodies[-1])

@@ -84,7 +84,7 @@ async def test_the_wait_that_google_asks_for_is_kept(monkeypatch: pytest.MonkeyP
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
 
-    monkeypatch.setattr("pollux_like.turn.anyio.sleep", sleep)
+    monkeypatch.setattr("pollux_like.send.anyio.sleep", sleep)
     details = [{"@type": INFO, "reason": "X"}, {"@type": RETRY, "retryDelay": "34.5s"}]
     fake = Fake(refused(429, status="RESOURCE_EXHAUSTED", details=details), answer(text("ok")))
     output = await interact(ENV, Input("go"), fake.config())

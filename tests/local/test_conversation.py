@@ -10,6 +10,7 @@ import pytest
 from pollux_like_local.engine import LlamaEngine
 from pollux_like_local.prompt import Turn
 
+from pollux_like import Config, Environment, Input, sync
 from pollux_like.errors import APIError, ConfigurationError, ContextOverflowError
 
 CAPITAL = [{"role": "user", "content": "What is the capital of France?"}]
@@ -248,3 +249,19 @@ def test_the_model_is_described(engine: LlamaEngine) -> None:
     model = engine.model
     assert (model.id, model.eot, model.n_ctx) == ("smollm2-135m-instruct", "<|im_end|>", 512)
     assert len(model.fingerprint) == len(model.template_hash) == 64
+
+
+def test_the_embedded_model_counts_what_it_will_read() -> None:
+    environment, config = Environment(instructions="Answer in one word."), Config("local")
+    state = None
+    for question in ("Name a colour.", "Name another one."):
+        given = Input(question, history=[]) if state is None else Input(question, continuation=state)
+        counted = sync.count_tokens(environment, given, config)
+        output = sync.interact(environment, given, config, max_tokens=5)
+        assert output.usage.input_tokens == counted > 0
+        state = output.continuation
+
+
+def test_a_server_behind_local_is_not_asked() -> None:
+    with pytest.raises(ConfigurationError, match="count no tokens"):
+        sync.count_tokens(Environment(), Input("x"), Config("local", "m", base_url="http://127.0.0.1:1/v1"))

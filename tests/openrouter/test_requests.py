@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import httpx2
@@ -11,8 +12,9 @@ import pytest
 from pollux_like_openrouter.adapter import connect
 from wires import ENV, ask, chat_sse, completion, watched
 
-from pollux_like import Config, ConfigurationError, Environment, Input, registry
+from pollux_like import Config, ConfigurationError, Environment, Input, Message, ToolCall, registry
 from pollux_like.provider import Wire
+from pollux_like.wire_ids import wire_name
 
 pytestmark = pytest.mark.anyio
 
@@ -172,3 +174,40 @@ def test_the_body_is_the_wire_of_every_attempt() -> None:
     wire = registry.vendor_of(config).render(_request())
     assert type(wire) is Wire  # no tools: nothing to check
     assert json.loads(wire.body) == {"model": GPT, "messages": [{"role": "user", "content": "Hi"}]}
+
+
+async def test_a_conversation_with_calls_has_tools_in_every_request(router: Any) -> None:
+    """Source: openrouter.ai/docs, features/tool-calling. Their names alone, and none of them can be called."""
+    history = [
+        Message("user", "a"),
+        Message("assistant", "", (ToolCall("c1", "f", "{}"), ToolCall("c2", "a.b", "{}"))),
+        Message("tool", "1", tool_call_id="c1"),
+        Message("tool", "2", tool_call_id="c2"),
+    ]
+    server = router(*[completion({"content": "Hi."})] * 3, models={"data": [{"id": GPT, "supported_parameters": []}]})
+    plain = Environment(instructions="Be brief.")
+    first = await ask(server.config(GPT), Input(history=history), plain)
+    second = await ask(server.config(GPT), Input("b", continuation=first.continuation), plain)
+    await ask(server.config(GPT), "c", plain)
+    stubs = [wire_name("f"), wire_name("a.b")]
+    assert [[one["function"]["name"] for one in body.get("tools", ())] for body in server.sent] == [stubs, stubs, []]
+    assert [body.get("tool_choice") for body in server.sent] == ["none", "none", None]
+    assert [[one.kind for one in output.notices] for output in (first, second)] == [["tool_stubs"], []]
+    assert server.lists == 0  # no tool is offered, so nothing is to be checked
+
+
+@pytest.mark.parametrize(
+    ("provider", "extra"), [("openai", "openai"), ("openrouter", "openrouter"), ("local", "openai")]
+)
+def test_a_missing_sdk_and_a_foreign_client_are_named(
+    monkeypatch: pytest.MonkeyPatch, provider: str, extra: str
+) -> None:
+    """The three providers make their client in one place."""
+    config = Config(provider, "m", api_key="k", base_url="http://127.0.0.1:9/v1")
+    vendor = registry.vendor_of(config)
+    with pytest.raises(ConfigurationError, match=r"Config\.client is object"):
+        vendor.connect(Config(provider, "m", client=object()))
+    monkeypatch.setitem(sys.modules, "openai", None)
+    with pytest.raises(ConfigurationError, match=provider) as caught:
+        vendor.connect(config)
+    assert f'"pollux-like[{extra}]"' in str(caught.value)

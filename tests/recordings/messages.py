@@ -53,7 +53,8 @@ def asked(body: Mapping[str, Any]) -> Asked:
         for tool in tools
         if tool not in own
     ]
-    environment = Environment(instructions=text_of(rest.pop("system", None)) or None, tools=declared)
+    cache = "auto" if rest.pop("cache_control", None) else "none"
+    environment = Environment(instructions=text_of(rest.pop("system", None)) or None, tools=declared, cache=cache)
     streaming = rest.pop("stream", False)
     rest.pop("container", None)  # comes from the continuation, and is compared
     items: list[tuple[str, Any]] = []

@@ -15,6 +15,7 @@ from google import genai
 from pollux_like import Config
 
 from .collection import Exchange
+from .compatible import ADDRESSES
 
 CHUNK = 1021
 """Bytes per piece of a stream: lines and characters are cut anywhere, as on a network."""
@@ -48,6 +49,10 @@ class Replay:
             unused = httpx2.Client(transport=httpx2.MockTransport(self.handle))  # its own reads the trust store
             options = genai.types.HttpOptions(httpx_async_client=http, httpx_client=unused)
             return Config(provider, model, client=genai.Client(api_key=KEY, http_options=options), max_attempts=2)
+        if provider == "local":
+            base_url = next(at for name, at in ADDRESSES.items() if self.exchange.where.startswith(name))
+            client = openai.AsyncOpenAI(api_key=KEY, base_url=base_url, http_client=http)
+            return Config(provider, model, client=client, max_attempts=2)
         sdk: Any = anthropic.AsyncAnthropic if provider == "anthropic" else openai.AsyncOpenAI
         return Config(provider, model, client=sdk(api_key=KEY, http_client=http), max_attempts=2)
 

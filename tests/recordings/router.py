@@ -33,7 +33,7 @@ def asked(body: Mapping[str, Any]) -> Asked:
     streaming = rest.pop("stream", False)
     rest.pop("stream_options", None)
     system = [text_of(one["content"]) for one in rest["messages"] if one["role"] == "system"]
-    items = [_item(one) for one in rest.pop("messages") if one["role"] != "system"]
+    items = [item(one) for one in rest.pop("messages") if one["role"] != "system"]
     if items[0][0] == "replied":
         items.insert(0, ("said", _OPENING))
     functions = [tool["function"] for tool in rest.pop("tools", [])]
@@ -45,7 +45,8 @@ def asked(body: Mapping[str, Any]) -> Asked:
     return Asked(model, environment, arguments, options, streaming, passages(items))
 
 
-def _item(message: dict[str, Any]) -> tuple[str, Any]:
+def item(message: dict[str, Any]) -> tuple[str, Any]:
+    """A message as what was said, or as the provider's own."""
     if message["role"] == "assistant":
         return "replied", message
     return "said", Message(message["role"], text_of(message["content"]) or "", tool_call_id=message.get("tool_call_id"))
@@ -56,7 +57,7 @@ def expected(body: Any, events: list[dict[str, Any]]) -> Expected:
     choice, usage, model = _whole(events) if events else (body["choices"][0], body["usage"], body["model"])
     message = without_nulls(choice["message"])
     message["content"] = message.get("content") or None
-    reasoning = message.get("reasoning", "")
+    reasoning = message.get("reasoning") or message.get("reasoning_content") or ""
     if "reasoning_details" in message or not reasoning:  # the details hold it
         message.pop("reasoning", None)
     for one in message.get("tool_calls", []):

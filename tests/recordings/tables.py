@@ -21,8 +21,10 @@ NOT_APPLICABLE = {
 
 OTHER_APIS = {
     "gemini/interactions-thinking-stream.json": "the Interactions API, which we do not speak",
+    "deepseek/errors.json#err-400-unanswered-tool-call": "Responses, of which we speak OpenAI's; there calls are "
+    "answered before anything is sent",
 }
-"""Recordings of an API of a provider that has another here."""
+"""Recordings, and single exchanges, of an API of a provider that has another here."""
 
 RETRIED: dict[str, float | None] = {
     "gemini/errors.json#err-429-quota-retryinfo": 48.0,
@@ -73,6 +75,7 @@ ERRORS: dict[str, type[APIError]] = {
     "openrouter/err-429-upstream.json#0": RateLimitError,
     "openrouter/err-429-upstream.json#1": RateLimitError,
     "openrouter/err-429-upstream.json#2": RateLimitError,
+    "deepseek/errors.json#err-401": AuthenticationError,
     "openrouter/errors.json#err-401": AuthenticationError,
     "openrouter/errors.json#err-400-context-length": ContextOverflowError,
 }
@@ -81,6 +84,7 @@ ERRORS: dict[str, type[APIError]] = {
 INSIDE = {
     "openai/stream-error-insufficient-quota.json#0": 429,
     "openrouter/stream-error-mid.json#0": 400,
+    "other/groq-tool-use-failed-stream.json#0": 400,
 }
 """Statuses of refusals that came inside an answer of status 200."""
 
@@ -102,6 +106,9 @@ _NOT_STORED: dict[int, tuple[dict[str, Any] | None, str]] = {
     0: (None, "reasoning without encrypted content names what the server remembers, and we keep nothing there"),
     1: ({"id": ...}, "the id of a message is checked against that reasoning"),
 }
+_UNWANTED: dict[int, tuple[dict[str, Any] | None, str]] = {
+    0: ({"reasoning": ...}, "Groq shows reasoning and refuses it back")
+}
 _EMPTY = (None, "empty text without a signature says nothing, and is refused")
 CHANGED: dict[str, dict[int, tuple[dict[str, Any] | None, str]]] = {
     "openai/function-call-output-foreign-id.json#0": _NOT_STORED,
@@ -113,6 +120,8 @@ CHANGED: dict[str, dict[int, tuple[dict[str, Any] | None, str]]] = {
     "openai/incomplete-reasoning-budget-stream.json#0": {
         0: (None, "reasoning with an id was cut, and what must follow it never came")
     },
+    "other/groq-tool-use-failed-stream.json#1": _UNWANTED,
+    "other/groq-tool-use-failed-stream.json#2": _UNWANTED,
     "gemini/g3flash-native-output-tools-stream.json#0": {1: _EMPTY},
     "gemini/g3pro-tool-signature-stream.json#0": {1: _EMPTY},
     "gemini/g3pro-tool-signature-stream.json#1": {2: _EMPTY},

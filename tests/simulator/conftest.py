@@ -74,6 +74,18 @@ def chat(sim: Simulator, http: httpx2.Client) -> Ask:
 
 
 @pytest.fixture
+def gemini(sim: Simulator, http: httpx2.Client) -> Ask:
+    """POST …:generateContent, or another verb; the model of the path and one user content are filled in."""
+
+    def ask(*, model: str = "gemini-3-flash-preview", verb: str = "generateContent", **body: Any) -> httpx2.Response:
+        whole = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], **body}
+        url = f"{sim.base_url('gemini')}/v1beta/models/{model}:{verb}"
+        return http.post(url, json=whole, headers={"x-goog-api-key": "sim-key"})
+
+    return ask
+
+
+@pytest.fixture
 def openai_sdk(sim: Simulator, http: httpx2.Client) -> openai.OpenAI:
     return openai.OpenAI(base_url=sim.base_url("openai"), api_key="sim-key", max_retries=0, http_client=http)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,15 @@ import pytest
 
 from pollux_like.simulator import Simulator
 from pollux_like.simulator.adopt import adopt_block, adopt_item
+from pollux_like.simulator.gemini_contents import adopt_parts
+from pollux_like.simulator.gemini_fields import read
 
 RECORDINGS = Path(os.environ.get("POLLUX_LIKE_RECORDINGS", "../shared/recordings"))
 PATHS = ("/v1/messages", "/v1/responses", "/v1/chat/completions")
 # Not rules of a request's form: the length of a prompt that the recording leaves out.
-UNCOVERED = {"err-400-prompt-too-long", "err-400-context-length"}
+UNCOVERED = {
+    "err-400-prompt-too-long", "err-400-context-length", "err-429-quota-retryinfo", "err-400-token-count-vertex",
+}  # fmt: skip
 # Facts that the recordings name and the simulator is told by its options.
 UNKNOWN_MODELS = {"gpt-5.2-proo", "this-model-does-not-exist-12345"}
 
@@ -108,3 +113,54 @@ def test_same_verdict_as_the_real_api(exchanges: list[dict[str, Any]], http: htt
                 if status != 401:  # the real text quotes the key
                     assert answer.json()["error"]["message"] == theirs["message"]
                     assert answer.json()["error"].get("code") == theirs.get("code")
+
+
+GENERATES = re.compile(r".*/models/([^/:]+):(?:stream)?[gG]enerateContent")
+
+
+def gemini_conversations() -> Iterator[Any]:
+    for path in sorted((RECORDINGS / "gemini").glob("*.json")):
+        exchanges = [e for e in json.loads(path.read_text())["exchanges"] if e["request"]]
+        asked = [e for e in exchanges if GENERATES.match(e["request"]["path"]) and e.get("slug") not in UNCOVERED]
+        groups = [[one] for one in asked] if path.name == "errors.json" else [asked]
+        for group in filter(None, groups):
+            yield pytest.param(group, id=f"gemini/{path.stem}/{group[0].get('slug', '')}")
+
+
+@pytest.mark.parametrize("exchanges", list(gemini_conversations()))
+def test_same_verdict_as_gemini(exchanges: list[dict[str, Any]], http: httpx2.Client) -> None:
+    """Signatures whose issue was not recorded are known from the accepted request itself; others from their answer."""
+    named = [GENERATES.match(one["request"]["path"]) for one in exchanges]
+    models = {found[1] for found in named if found} - UNKNOWN_MODELS
+    with Simulator(models=models, api_key="sim-key") as sim:
+        for exchange in exchanges:
+            request, response = exchange["request"], exchange["response"]
+            if response["status"] == 200:
+                for content in read(request["body"])[0]["contents"]:
+                    adopt_parts(sim.ledger, content.get("parts", []))
+            wrong = exchange.get("slug") == "err-400-invalid-key"
+            headers = {"x-goog-api-key": "wrong" if wrong else "sim-key"}
+            answer = http.post(sim.base_url("gemini") + request["path"], json=request["body"], headers=headers)
+            assert answer.status_code == response["status"], answer.text
+            if response["status"] != 200:
+                theirs = {key: one for key, one in response["body"]["error"].items() if one != []}
+                assert answer.json()["error"] == theirs
+
+
+def test_signatures_of_recorded_answers_are_known_on_their_own_parts(http: httpx2.Client) -> None:
+    """An answer that is adopted can be given back as it came, and not with another call under its signature."""
+    path = RECORDINGS / "gemini" / "g3flash-parallel-signature-first-only.json"
+    exchange = json.loads(path.read_text())["exchanges"][0]
+    body = exchange["response"]["body"]
+    first, *others = body["candidates"][0]["content"]["parts"]
+    calls = [part["functionCall"] for part in (first, *others)]
+    results = [{"functionResponse": {"name": one["name"], "response": {}}} for one in calls]
+    edited = {**first, "functionCall": {**first["functionCall"], "args": {"other": True}}}
+    with Simulator() as sim:
+        sim.adopt(exchange["request"]["body"], body)
+        url = sim.base_url("gemini") + exchange["request"]["path"]
+        for part, status in ((first, 200), (edited, 400)):
+            said = {"role": "model", "parts": [part, *others]}
+            contents = [{"parts": [{"text": "x"}]}, said, {"parts": results}]
+            answer = http.post(url, json={"contents": contents}, headers={"x-goog-api-key": "k"})
+            assert answer.status_code == status, answer.text

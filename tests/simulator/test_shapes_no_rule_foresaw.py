@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from pollux_like.simulator import accepts
+from pollux_like.simulator import Simulator, accepts, gemini_fields
 
 Ask = Callable[..., httpx2.Response]
 JUNK: tuple[Any, ...] = (
@@ -80,3 +80,40 @@ def test_chat_messages(chat: Ask, key: str) -> None:
     for value in JUNK:
         message = {"role": "assistant", "content": "x", key: value}
         answered(chat(messages=[{"role": "user", "content": "Hi"}, message, {"role": "user", "content": "x"}]))
+
+
+@pytest.mark.parametrize("name", sorted(gemini_fields.FIELDS["Request"]))
+def test_gemini_members(gemini: Ask, name: str) -> None:
+    for value in JUNK:
+        answered(gemini(**{name: value}))
+
+
+@pytest.mark.parametrize("name", sorted(gemini_fields.FIELDS["Part"]))
+def test_gemini_parts(gemini: Ask, name: str) -> None:
+    for value in JUNK:
+        for role in ("user", "model"):
+            contents = [{"role": role, "parts": [{name: value}]}, {"role": "user", "parts": [{"text": "x"}]}]
+            answered(gemini(contents=contents))
+
+
+@pytest.mark.parametrize("kind", ["Config", "Thinking", "Schema", "Function", "Calling"])
+def test_gemini_objects(gemini: Ask, kind: str) -> None:
+    for name in gemini_fields.FIELDS[kind]:
+        for value in JUNK:
+            one = {name: value}
+            function = {"name": "f", "parameters": one if kind == "Schema" else {"type": "object"}}
+            answered(
+                gemini(
+                    generationConfig=one if kind == "Config" else {"thinkingConfig": one if kind == "Thinking" else {}},
+                    tools=[{"functionDeclarations": [{**function, **(one if kind == "Function" else {})}]}],
+                    toolConfig={"functionCallingConfig": one if kind == "Calling" else {}},
+                )
+            )
+
+
+@pytest.mark.parametrize("text", ['{"a": NaN}', '{"a": Infinity}', "[" * 100_000, "[]", "", "\x00"])
+def test_what_is_no_json_object(sim: Simulator, http: httpx2.Client, text: str) -> None:
+    for base, path in (("openai", "/responses"), ("chat", "/chat/completions"), ("anthropic", "/v1/messages")):
+        assert http.post(sim.base_url(base) + path, content=text.encode()).status_code == 400
+    url = sim.base_url("gemini") + "/v1/models/gemini-3-flash-preview:generateContent"
+    assert http.post(url, content=text.encode()).status_code == 400

@@ -103,7 +103,10 @@ def test_the_environment_alone_points_an_sdk_here(sim: Simulator, monkeypatch: p
     with openai.OpenAI() as client:
         assert client.responses.create(model="gpt-5.5", input="Hi").output_text == "You said: Hi"
         assert [model.id for model in client.models.list()]
-    assert set(sim.environ()) == {"OPENAI_BASE_URL", "OPENAI_API_KEY", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"}
+    assert set(sim.environ()) == {
+        "OPENAI_BASE_URL", "OPENAI_API_KEY", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "GOOGLE_GEMINI_BASE_URL",
+        "GEMINI_API_KEY", "OPENROUTER_BASE_URL", "OPENROUTER_API_KEY",
+    }  # fmt: skip
 
 
 def test_models_are_listed_in_both_envelopes(http: httpx2.Client) -> None:
