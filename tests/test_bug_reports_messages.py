@@ -307,7 +307,9 @@ async def test_mig_01_the_first_format_loads(monkeypatch: pytest.MonkeyPatch) ->
     old = {key: value for key, value in SAVED.items() if key != "provider"}
     with pytest.raises(ContinuationError, match="missing or unknown fields"):
         Continuation.from_jsonable(old)
-    monkeypatch.setitem(pollux_like.continuation.UPCASTERS, 1, lambda fields: {**fields, "version": 2, "provider": "scripted"})
+    monkeypatch.setitem(
+        pollux_like.continuation.UPCASTERS, 1, lambda fields: {**fields, "version": 2, "provider": "scripted"}
+    )
     assert Continuation.from_jsonable(old) == state
     with pytest.raises(ContinuationError, match="missing or unknown fields"):
         Continuation.from_jsonable({**old, "version": 2})

@@ -16,7 +16,9 @@ from pollux_like.testing import CONVERSATIONS
 pytestmark = pytest.mark.anyio
 
 COUNTED = [
-    target for target in TARGETS if target.name in ("openai", "openai-stored", "anthropic", "anthropic-preserved", "gemini", "gemini-budgets")
+    target
+    for target in TARGETS
+    if target.name in ("openai", "openai-stored", "anthropic", "anthropic-preserved", "gemini", "gemini-budgets")
 ]
 
 

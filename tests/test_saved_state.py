@@ -249,7 +249,9 @@ async def test_upcasters_run_at_the_door(monkeypatch: pytest.MonkeyPatch) -> Non
     saved = state.to_jsonable()
     monkeypatch.setattr(room, "VERSION", room.VERSION + 1)
     monkeypatch.setitem(
-        room.UPCASTERS, room.VERSION - 1, lambda old: {**{key: old[key] for key in old if key != "lines"}, "turns": old["lines"]}
+        room.UPCASTERS,
+        room.VERSION - 1,
+        lambda old: {**{key: old[key] for key in old if key != "lines"}, "turns": old["lines"]},
     )
     old = {key: value for key, value in saved.items() if key != "turns"} | {"lines": saved["turns"]}
     assert Continuation.from_jsonable(old) == state
