@@ -2,12 +2,27 @@
 
 PolluxLikeError
 ├── ConfigurationError          bad input, found before any network I/O; names the field or index
-│   └── SourceError             a file, URI or media type that cannot be used
+│   ├── SourceError             a file, URI or media type that cannot be used
+│   ├── FormatError             a conversation of blocks that a provider's format cannot hold; a ValueError too
+│   ├── SchemaError             a schema of typed values that is malformed or cannot be satisfied; carries the path
+│   └── ImageInputError         an image, where the engine sees none
 ├── ContinuationError           saved state that is tampered, foreign, cut, too deep, too large or too new
 ├── ToolCallParseError          arguments of a tool call that are no JSON object
 ├── StructuredOutputError       the reply does not fit the requested output; carries the text and the turn
-├── StoreError
-│   └── ConflictError
+├── StoreError                  a conversation store could not do what was asked
+│   ├── ConflictError           another writer was first; carries both revisions
+│   ├── UnknownConversationError  there is none of that id in that scope
+│   ├── PendingInputError       an input is under way, here or with another worker
+│   ├── IdempotencyError        the key was used with another input
+│   ├── UnknownEffectError      a tool call was begun, and nobody knows whether it was done
+│   ├── StoreDamagedError       what is stored was changed, cut or corrupted
+│   ├── StoreSchemaError        the tables are newer than this library, or older and not to be changed
+│   ├── StoreReadOnlyError      the file or server takes no writes
+│   ├── StoreFullError          no space is left
+│   └── StoreUnavailableError   busy, restarting, unreachable; `maybe_written` says whether it may have been done
+├── EnvironmentServerError      an environment server refused, failed or could not be reached; carries the status
+│   ├── ToolRefusedError        the tool was not run: unknown, bad input, episode over; carries the reason
+│   └── ToolFailedError         the tool was run and failed, or may have been
 └── APIError                    the provider, or the way to it, failed; `retryable` says whether again may help
     ├── AuthenticationError     401, 403
     ├── RateLimitError          429
@@ -54,6 +69,22 @@ class SourceError(ConfigurationError):
     """A source that cannot be read or has a media type nobody accepts."""
 
 
+class FormatError(ConfigurationError, ValueError):
+    """A conversation of blocks that the format cannot hold exactly; names message, block and format."""
+
+
+class SchemaError(ConfigurationError):
+    """A schema of typed values that is malformed or unsatisfiable. `path` is the place: `schema.policy_number.pattern`."""
+
+    def __init__(self, message: str, *, hint: str, path: str) -> None:
+        super().__init__(message, hint=hint)
+        self.path = path
+
+
+class ImageInputError(ConfigurationError):
+    """An image in a message, or for an engine that sees none."""
+
+
 class ContinuationError(PolluxLikeError):
     """Saved state that is refused whole: tampered, foreign, cut, over-deep, over-large or of a newer version."""
 
@@ -89,7 +120,72 @@ class StoreError(PolluxLikeError):
 
 
 class ConflictError(StoreError):
-    """Another writer was first; nothing was written."""
+    """Another writer was first; nothing was written. `expected` is the caller's revision, `actual` the stored one."""
+
+    def __init__(self, message: str, *, hint: str, expected: int | None = None, actual: int | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.expected = expected
+        self.actual = actual
+
+
+class UnknownConversationError(StoreError):
+    """No conversation of that id in that scope; one of another scope looks the same."""
+
+
+class PendingInputError(StoreError):
+    """The conversation has an input under way, of another worker or of one that crashed."""
+
+
+class IdempotencyError(StoreError):
+    """An idempotency key comes with another input than the one it was used with."""
+
+
+class UnknownEffectError(StoreError):
+    """A tool call was claimed and not finished: its side effect may have happened. The application has to decide."""
+
+
+class StoreDamagedError(StoreError):
+    """What is stored was changed, cut or corrupted; nothing of it is returned."""
+
+
+class StoreSchemaError(StoreError):
+    """The tables are of a version that this library cannot use."""
+
+
+class StoreReadOnlyError(StoreError):
+    """The file or the server takes no writes; nothing was written."""
+
+
+class StoreFullError(StoreError):
+    """No space is left; nothing was written."""
+
+
+class StoreUnavailableError(StoreError):
+    """The store is busy, restarting or unreachable. `maybe_written`: the loss fell into the commit."""
+
+    def __init__(self, message: str, *, hint: str, maybe_written: bool = False) -> None:
+        super().__init__(message, hint=hint)
+        self.maybe_written = maybe_written
+
+
+class EnvironmentServerError(PolluxLikeError):
+    """An environment server refused or failed (`status`), or could not be reached (`status` is None)."""
+
+    def __init__(self, message: str, *, hint: str, status: int | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
+
+
+class ToolRefusedError(EnvironmentServerError):
+    """The tool was not run. `reason`: not_found, name_collision, input_validation, episode_finished, or None."""
+
+    def __init__(self, message: str, *, hint: str, reason: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.reason = reason
+
+
+class ToolFailedError(EnvironmentServerError):
+    """The tool was run and failed, or its result was lost: it may have had its effect and is not run again."""
 
 
 class APIError(PolluxLikeError):

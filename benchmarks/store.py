@@ -1,0 +1,143 @@
+"""What a stored turn costs: append and load at turn 10, 100, 1,000 and 10,000, and the bytes of it.
+
+    python benchmarks/store.py [URL ...]
+
+Turns are of 1 KB (512 characters from each side). Without URLs: a SQLite file, and the server that
+POLLUX_LIKE_TEST_POSTGRES names. "append" is one compare-and-set append of a turn; medians of about 40.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+import uuid
+from pathlib import Path
+
+import anyio
+
+from pollux_like import Continuation, Environment, Message, Output, Usage
+from pollux_like.continuation import Stamp, Turn, extended
+from pollux_like.store import Conversation, ConversationStore, open_store
+
+ENV = Environment()
+POINTS = (10, 100, 1_000, 10_000)
+SAMPLE = 40
+
+
+def text(number: int) -> str:
+    """512 characters that no compression would make one."""
+    return "".join(uuid.uuid5(uuid.NAMESPACE_OID, f"{number}.{part}").hex for part in range(16))
+
+
+def made(conversation: Conversation) -> Output:
+    """The output of the next turn. Made by hand: a model would be sent the whole conversation every time."""
+    number, before = conversation.turns, conversation.continuation
+    said, answer = Message("user", text(number)), Message("assistant", text(-number))
+    stamp = Stamp("scripted", "script", "memory:", "scripted", ENV.fingerprint(provider="scripted"))
+    turn = Turn(stamp, (said,), (json.dumps({"type": "text", "text": answer.content}),))
+    usage = Usage(input_tokens=256 * number, output_tokens=256)
+    return Output(answer.content, continuation=extended(before, turn), messages=(said, answer), usage=usage)
+
+
+async def appends(conversation: Conversation, upto: int) -> list[float]:
+    """Milliseconds of each compare-and-set append."""
+    took: list[float] = []
+    while conversation.turns < upto:
+        output = made(conversation)
+        began = time.perf_counter()
+        await conversation.append(output)
+        took.append((time.perf_counter() - began) * 1000)
+    return took
+
+
+async def side_by_side(store: ConversationStore, long: Conversation, scope: str) -> tuple[list[float], list[float]]:
+    """The same with a short conversation in between, so that both meet the same machine."""
+    short = await store.create(scope=scope)
+    took: tuple[list[float], list[float]] = ([], [])
+    for _ in range(SAMPLE):
+        took[0].extend(await appends(long, long.turns + 1))
+        took[1].extend(await appends(short, short.turns + 1))
+    await store.delete(short.id, scope=scope)
+    return took
+
+
+async def loads(store: ConversationStore, name: str, scope: str) -> float:
+    """Milliseconds of a load with every check."""
+    took: list[float] = []
+    for _ in range(3):
+        began = time.perf_counter()
+        await store.load(name, scope=scope)
+        took.append((time.perf_counter() - began) * 1000)
+    return statistics.median(took)
+
+
+def wire_bytes(state: Continuation) -> int:
+    """The conversation's own JSON: its messages as an application would save them once."""
+    lines = [json.loads(line) for line in state.to_jsonable()["turns"]]
+    messages = [message for line in lines for message in line["added"]]
+    messages += [{"role": "assistant", "content": item["text"]} for line in lines for item in line["native"]]
+    return len(json.dumps(messages, separators=(",", ":")).encode())
+
+
+async def sizes(store: ConversationStore, name: str, scope: str) -> dict[str, int]:
+    """Bytes of the texts that are stored, and of the file where there is one."""
+
+    def read(tx: object) -> dict[str, int]:
+        state = tx.one("SELECT SUM(LENGTH(state) + LENGTH(digest)) FROM pollux_like_turns")  # type: ignore[attr-defined]
+        shown = tx.one("SELECT SUM(LENGTH(content) + LENGTH(role)) FROM pollux_like_messages")  # type: ignore[attr-defined]
+        entry = tx.one(
+            "SELECT SUM(LENGTH(fingerprint) + LENGTH(usage) + LENGTH(details) + LENGTH(checksum)) FROM pollux_like_entries"
+        )  # type: ignore[attr-defined]
+        return {"state": int(state[0]), "transcript": int(shown[0]), "entries": int(entry[0])}
+
+    return await store.database.read(read)
+
+
+async def measure(url: str) -> None:
+    """One table."""
+    print(url.partition("?")[0])
+    scope = f"benchmark-{uuid.uuid4().hex}"
+    async with open_store(url) as store:
+        conversation = await store.create("talk", scope=scope)
+        for point in POINTS:
+            await appends(conversation, point)
+            append, fresh = await side_by_side(store, conversation, scope)
+            load = await loads(store, "talk", scope)
+            print(
+                f"  turn {conversation.turns:>6,}: append {statistics.median(append):6.2f} ms"
+                f", in a new conversation at the same time {statistics.median(fresh):6.2f} ms; load {load:8.2f} ms"
+                f" ({load * 1000 / conversation.turns:5.1f} us per turn)"
+            )
+            if point == 1_000:
+                state = conversation.continuation
+                assert state is not None
+                wire, parts = wire_bytes(state), await sizes(store, "talk", scope)
+                shares = ", ".join(f"{name} {size / wire:.2f}x" for name, size in parts.items())
+                print(f"    bytes at {conversation.turns:,}: messages as JSON {wire:,}; {shares}")
+                if url.startswith("sqlite"):
+                    await store.database.scrub()
+                    print(f"    file {Path(url.removeprefix('sqlite:///')).stat().st_size / wire:.2f}x")
+        began = time.perf_counter()
+        await conversation.fork()
+        print(f"  fork of {conversation.turns:,} turns: {(time.perf_counter() - began) * 1000:.2f} ms")
+        await store.delete("talk", scope=scope)
+
+
+async def main() -> None:
+    """Every URL."""
+    urls = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as folder:
+        if not urls:
+            urls = [f"sqlite:///{folder}/talks.db"]
+            if "POLLUX_LIKE_TEST_POSTGRES" in os.environ:
+                urls.append(os.environ["POLLUX_LIKE_TEST_POSTGRES"])
+        for url in urls:
+            await measure(url)
+
+
+if __name__ == "__main__":
+    anyio.run(main)

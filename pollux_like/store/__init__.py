@@ -1,0 +1,30 @@
+"""The conversation store: conversations that survive crashes, races and years. See docs/store.md."""
+
+from pollux_like.store.conversation import Conversation
+from pollux_like.store.database import Database, Transaction
+from pollux_like.store.effects import Effect, Effects
+from pollux_like.store.inputs import Pending
+from pollux_like.store.lifecycle import Match, Receipt, Report
+from pollux_like.store.records import Policy, Sealing, Shown
+from pollux_like.store.rows import Summary
+from pollux_like.store.schema import ddl
+from pollux_like.store.store import ConversationStore, open_store
+
+__all__ = [
+    "Conversation",
+    "ConversationStore",
+    "Database",
+    "Effect",
+    "Effects",
+    "Match",
+    "Pending",
+    "Policy",
+    "Receipt",
+    "Report",
+    "Sealing",
+    "Shown",
+    "Summary",
+    "Transaction",
+    "ddl",
+    "open_store",
+]

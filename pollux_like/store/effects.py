@@ -1,0 +1,173 @@
+"""The effects ledger: a tool's execution is recorded around its side effect, so that after a crash a loop knows.
+
+Per call of the open round: never begun (run it), done (use the result), or unknown - claimed by a worker that may be
+alive or dead. No clock decides that: the application does, with `resolve` or `release`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import anyio
+import anyio.to_thread
+
+from pollux_like import canonical
+from pollux_like.errors import ConfigurationError, StoreError, UnknownEffectError
+from pollux_like.messages import ToolCall, ToolResult
+from pollux_like.store import rows
+from pollux_like.store.database import Database, Transaction
+from pollux_like.store.records import Policy
+
+_OF = "conversation = (SELECT number FROM pollux_like_conversations WHERE scope = ? AND id = ?)"
+_KEY = f"{_OF} AND turn = ? AND call_id = ? AND arguments_digest = ?"
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What the ledger knows of a call. `result` where `status` is "done"."""
+
+    call_id: str
+    status: Literal["run", "done", "unknown"]
+    result: ToolResult | None = None
+
+
+def arguments_digest(call: ToolCall) -> str:
+    """SHA-256 over the tool's name and the arguments as the model wrote them."""
+    return canonical.sha256(canonical.dumps([call.name, call.arguments_text]))
+
+
+class Effects:
+    """The ledger of one conversation, at the turn whose calls are open.
+
+    Keyed by conversation, turn, call id and arguments digest: providers may use a call id again in a later turn. `turn`
+    is the digest of that turn. One worker wins a claim; to everybody else the call is unknown until it is done.
+    """
+
+    def __init__(self, database: Database, policy: Policy, scope: str, id: str, context: str, turn: str) -> None:
+        self._database = database
+        self._policy = policy
+        self._place = (scope, id)
+        self._context = context
+        self.turn = turn
+        self._claims: dict[str, str] = {}
+
+    async def claim(self, call: ToolCall) -> Effect:
+        """ "run": this worker, and no other, is to execute it. Otherwise what is known."""
+        token = uuid.uuid4().hex
+        key = (self.turn, canonical.dumps(call.id), arguments_digest(call))
+
+        def work(tx: Transaction) -> Effect:
+            row = self._row(tx, call)
+            if row is not None and row[1] != token:
+                return self._effect(call, row)
+            tx.run(
+                "INSERT INTO pollux_like_effects (conversation, turn, call_id, arguments_digest, state, owner) "
+                "SELECT number, ?, ?, ?, 'claimed', ? FROM pollux_like_conversations WHERE scope = ? AND id = ? "
+                "ON CONFLICT DO NOTHING",
+                *key, token, *self._place,
+            )  # fmt: skip
+            row = self._row(tx, call)
+            if row is None:
+                raise rows.unknown(self._place[1])
+            if row[1] == token and row[0] == "claimed":
+                return Effect(call.id, "run")
+            return self._effect(call, row)
+
+        # Running it again is safe: the token says whose claim the row is.
+        effect = await self._database.write(work, again=True)
+        if effect.status == "run":
+            self._claims[call.id] = token
+        return effect
+
+    async def done(self, call: ToolCall, result: ToolResult) -> Effect:
+        """Record the result of a call that this object claimed. Raises StoreError where the claim is not its own."""
+        token = self._claims.get(call.id)
+        if token is None:
+            raise StoreError(f"tool call {call.id[:80]!r} was not claimed here", hint="Call claim first, or resolve")
+        effect = await self._finished(call, result, token)
+        self._claims.pop(call.id, None)
+        return effect
+
+    async def resolve(self, call: ToolCall, result: ToolResult) -> Effect:
+        """Decide that an unknown call was done, with this result. The result that stands is returned."""
+        return await self._finished(call, result, None)
+
+    async def release(self, call: ToolCall) -> None:
+        """Decide that an unknown call was never executed: the next claim runs it. A call that is done stays done."""
+        key = (self.turn, canonical.dumps(call.id), arguments_digest(call))
+        sql = f"DELETE FROM pollux_like_effects WHERE {_KEY} AND state = 'claimed'"
+
+        await self._database.write(lambda tx: tx.run(sql, *self._place, *key), again=True)
+        self._claims.pop(call.id, None)
+
+    async def status(self, call: ToolCall) -> Effect:
+        """What a claim would find, without claiming: "run" where nobody has."""
+        row = await self._database.read(lambda tx: self._row(tx, call))
+        return Effect(call.id, "run") if row is None else self._effect(call, row)
+
+    async def run(self, call: ToolCall, function: Callable[..., Any]) -> ToolResult:
+        """Claim, execute, record. The result is the recorded one where the call was done before.
+
+        `function` gets the arguments by name; it may be async, a blocking one runs in a thread. It returns JSON values
+        or a ToolResult. Raises UnknownEffectError where the call was begun and not finished, and ToolCallParseError
+        for arguments that are no object. What `function` raises goes on to the caller, and the call is then unknown.
+        """
+        arguments = call.arguments_dict()
+        effect = await self.claim(call)
+        if effect.status == "unknown":
+            raise UnknownEffectError(
+                f"tool call {call.id[:80]!r} was begun, and it is not known whether it was done",
+                hint="Look at the tool's own records, then call effects.resolve(call, result) or effects.release(call)",
+            )
+        if effect.result is not None:
+            return effect.result
+        value = await _executed(function, arguments)
+        result = value if isinstance(value, ToolResult) else ToolResult.from_value(call_id=call.id, value=value)
+        with anyio.CancelScope(shield=True):  # the effect has happened: its record is not given up
+            await self.done(call, result)
+        return result
+
+    async def _finished(self, call: ToolCall, result: ToolResult, token: str | None) -> Effect:
+        if result.call_id != call.id:
+            raise ConfigurationError("the result answers another call", hint="Give ToolResult(call.id, ...)")
+        saved = canonical.dumps([result.content, result.is_error])
+        owner, owners = ("", ()) if token is None else (" AND owner = ?", (token,))
+        key = (self.turn, canonical.dumps(call.id), arguments_digest(call))
+
+        def work(tx: Transaction) -> Effect:
+            tx.run(
+                f"UPDATE pollux_like_effects SET state = 'done', result = ? WHERE {_KEY} AND state = 'claimed'{owner}",
+                self._policy.sealed(saved, self._context), *self._place, *key, *owners,
+            )  # fmt: skip
+            row = self._row(tx, call)
+            effect = None if row is None else self._effect(call, row)
+            if effect is None or effect.status != "done" or (token is not None and effect.result != result):
+                raise StoreError(
+                    f"tool call {call.id[:80]!r} is not claimed, or was decided otherwise",
+                    hint="Look at it with effects.status(call)",
+                )
+            return effect
+
+        return await self._database.write(work, again=True)
+
+    def _row(self, tx: Transaction, call: ToolCall) -> tuple[Any, ...] | None:
+        sql = f"SELECT state, owner, result FROM pollux_like_effects WHERE {_KEY}"
+        return tx.one(sql, *self._place, self.turn, canonical.dumps(call.id), arguments_digest(call))
+
+    def _effect(self, call: ToolCall, row: tuple[Any, ...]) -> Effect:
+        if row[0] != "done":
+            return Effect(call.id, "unknown")
+        content, is_error = canonical.loads(self._policy.unsealed(row[2], self._context))
+        return Effect(call.id, "done", ToolResult(call.id, content, is_error))
+
+
+async def _executed(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    if inspect.iscoroutinefunction(function):
+        return await function(**arguments)
+    value = await anyio.to_thread.run_sync(partial(function, **arguments))
+    return await value if inspect.isawaitable(value) else value

@@ -1,0 +1,278 @@
+"""ConversationStore: where conversations are kept. Every method takes the `scope` (tenant) that it may see."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
+
+from pollux_like import canonical, checks
+from pollux_like.continuation import Continuation
+from pollux_like.errors import ConfigurationError, StoreError
+from pollux_like.messages import Message
+from pollux_like.output import Output
+from pollux_like.store import inputs, lifecycle, records, rows
+from pollux_like.store.conversation import Conversation
+from pollux_like.store.database import Database, Transaction
+from pollux_like.store.lifecycle import Match, Receipt, Report
+from pollux_like.store.records import Policy, Sealing
+from pollux_like.store.rows import Head, Summary
+
+
+def open_store(
+    url: str,
+    *,
+    redact: Callable[[Message], Message] | None = None,
+    sealing: Sealing | None = None,
+    migrate: bool = True,
+    synchronous: Literal["full", "normal"] = "full",
+    connections: int = 10,
+) -> ConversationStore:
+    """A store by its URL. Nothing is opened before it is used; `async with` closes it.
+
+    * `sqlite:///file.db` (relative), `sqlite:////folder/file.db` (absolute), `memory:`, `postgresql://...` (psycopg
+      and its pool, extra "postgres").
+    * `redact`: a function that each transcript message goes through before it is stored; opaque state cannot be
+      redacted. `sealing`: encryption of all conversation text at rest.
+    * `migrate`: bring older tables up to date. `synchronous` (SQLite): "full" survives the loss of power,
+      "normal" only that of the process. `connections` (PostgreSQL): most of this process.
+
+    Raises ConfigurationError for a URL or a value that cannot be used.
+    """
+    checks.text(url, "url")
+    checks.flag(migrate, "migrate")
+    checks.one_of(synchronous, "synchronous", ("full", "normal"))
+    checks.whole(connections, "connections", least=1, most=1000)
+    scheme = url.partition(":")[0]
+    database: Database
+    if url == "memory:" or scheme == "sqlite":
+        from pollux_like.store.sqlite import SQLite
+
+        database = SQLite(None if url == "memory:" else _file(url), synchronous=synchronous, migrate=migrate)
+    elif scheme in ("postgresql", "postgres"):
+        try:
+            from pollux_like.store.postgres import PostgreSQL
+        except ImportError:
+            raise ConfigurationError(
+                "PostgreSQL needs psycopg and its pool", hint='Run: pip install "pollux-like[postgres]"'
+            ) from None
+        database = PostgreSQL(url, connections=connections, migrate=migrate)
+    else:
+        raise ConfigurationError(
+            "the url is of no store that is known", hint="Use sqlite:///file.db, postgresql://host/name or memory:"
+        )
+    return ConversationStore(database, Policy(redact, sealing))
+
+
+def _file(url: str) -> Path:
+    parts = urlsplit(url)
+    path = unquote(parts.path)[1:]
+    if parts.netloc or parts.query or parts.fragment or not path:
+        raise ConfigurationError(
+            "the url names no SQLite file", hint="Write sqlite:///file.db, or sqlite:////folder/file.db"
+        )
+    return Path(path)
+
+
+class ConversationStore:
+    """See `open_store`. One object serves all tasks of an event loop, and all event loops of a process."""
+
+    def __init__(self, database: Database, policy: Policy) -> None:
+        self.database = database
+        self.policy = policy
+
+    async def create(
+        self, id: str | None = None, *, scope: str, title: str | None = None,
+        metadata: Mapping[str, Any] | None = None, continuation: Continuation | None = None,
+    ) -> Conversation:  # fmt: skip
+        """A new conversation; `id` is made up where none is given. `continuation`: state that was saved elsewhere.
+
+        Raises ConflictError where there is one of that id.
+        """
+        name = _new(id)
+        inputs.name(scope, "scope")
+        title = None if title is None else inputs.name(title, "title")
+        plain = canonical.dumps(checks.maybe_object(metadata, "metadata"))
+        turns = [] if continuation is None else records.of_saved(continuation)
+        writer = uuid.uuid4().hex
+
+        def work(tx: Transaction) -> Head:
+            head = rows.create(tx, scope, name, title, plain, writer)
+            if not turns:
+                return head
+            rows.append(tx, self.policy, scope, head.segment, 1, turns)
+            return rows.change(tx, scope, name, 0, writer, turns=len(turns), digest=turns[-1].digest)
+
+        head = await self.database.write(work, landed=lambda tx: rows.landed(tx, scope, name, writer))
+        return Conversation(self, head, continuation)
+
+    async def load(self, id: str, *, scope: str, expected_fingerprint: str | None = None) -> Conversation:
+        """The conversation at its newest revision, its whole chain checked.
+
+        Raises UnknownConversationError, StoreDamagedError where anything of it was changed or cut, and StoreError where
+        the last turn was taken in an environment of another fingerprint than `expected_fingerprint`.
+        """
+        inputs.name(scope, "scope")
+        inputs.name(id, "id")
+
+        def work(tx: Transaction) -> tuple[Head, list[tuple[int, str, str]], str | None]:
+            head = rows.get(tx, scope, id)
+            last = None
+            if expected_fingerprint is not None and head.turns:
+                last = rows.transcript(tx, self.policy, head, head.turns, head.turns)[0].fingerprint
+            return head, rows.states(tx, self.policy, head, head.turns), last
+
+        head, found, last = await self.database.read(work)
+        if last != expected_fingerprint and head.turns:
+            raise StoreError(
+                "the last turn was taken in an environment with another fingerprint",
+                hint="Use the same instructions, sources and tools, or load without expected_fingerprint",
+            )
+        return Conversation(self, head, records.assembled(found, head.turns, head.digest))
+
+    async def append(self, id: str, output: Output, *, scope: str, expected: int) -> Conversation:
+        """Store a turn that was taken elsewhere, if the conversation is still at revision `expected`."""
+        conversation = await self.load(id, scope=scope)
+        if conversation.revision != expected:
+            raise rows.conflict(expected, conversation.revision)
+        await conversation.append(output)
+        return conversation
+
+    async def fork(
+        self, id: str, new_id: str | None = None, *, scope: str, at: int | None = None, title: str | None = None
+    ) -> Conversation:
+        """A new conversation that shares the first `at` turns of another, all by default. Nothing is copied.
+
+        Raises ConflictError where there is one of the new id.
+        """
+        head = await self.forked(id, new_id, scope=scope, at=at, title=title)
+        return Conversation(self, head, await self.continuation_at(head, head.turns))
+
+    async def forked(self, id: str, new_id: str | None, *, scope: str, at: int | None, title: str | None) -> Head:
+        """The head of a new fork, whose state is not loaded."""
+        name, writer = _new(new_id), uuid.uuid4().hex
+        inputs.name(scope, "scope")
+        inputs.name(id, "id")
+        title = None if title is None else inputs.name(title, "title")
+
+        def work(tx: Transaction) -> Head:
+            head = rows.hold(tx, scope, id)
+            turns = head.turns if at is None else checks.whole(at, "at", least=0, most=head.turns)
+            return rows.fork(tx, head, turns, name, title or head.title, head.metadata, writer)
+
+        return await self.database.write(work, landed=lambda tx: rows.landed(tx, scope, name, writer))
+
+    async def rewind(self, id: str, to: int, *, scope: str, expected: int | None = None) -> Conversation:
+        """Go back to the first `to` turns; those after it stay until the conversation is deleted."""
+        conversation = await self.load(id, scope=scope)
+        if expected is not None and conversation.revision != expected:
+            raise rows.conflict(expected, conversation.revision)
+        await conversation.rewind(to)
+        return conversation
+
+    async def list(self, *, scope: str, limit: int = 100, before: int | None = None) -> Sequence[Summary]:
+        """The newest conversations first. `before`: the `number` of the last one of the page before."""
+        inputs.name(scope, "scope")
+        checks.whole(limit, "limit", least=1, most=10_000)
+        return await self.database.read(lambda tx: lifecycle.listed(tx, scope, limit, before))
+
+    async def search(self, words: str, *, scope: str, limit: int = 100) -> Sequence[Match]:
+        """Messages that hold the words as they stand; A to Z match in either case. Reads every message of the scope.
+
+        Raises ConfigurationError in a sealed store.
+        """
+        inputs.name(scope, "scope")
+        checks.filled(words, "words")
+        checks.whole(limit, "limit", least=1, most=10_000)
+        dialect = self.database.dialect
+        return await self.database.read(lambda tx: lifecycle.search(tx, self.policy, dialect, scope, words, limit))
+
+    async def delete(self, id: str, *, scope: str) -> Receipt:
+        """Erase a conversation: its turns that no fork shares, its transcript, its effects. Returns what went."""
+        inputs.name(scope, "scope")
+        inputs.name(id, "id")
+        receipt = await self.database.write(lambda tx: lifecycle.delete(tx, scope, id))
+        assert receipt is not None  # only a bound on age leaves one
+        await self.database.scrub()
+        return receipt
+
+    async def prune(self, *, scope: str, older_than: timedelta) -> Sequence[Receipt]:
+        """Delete the conversations that were last changed longer ago than that, each in a transaction of its own."""
+        inputs.name(scope, "scope")
+        if not isinstance(older_than, timedelta) or older_than < timedelta(0):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError("older_than is no positive timedelta", hint="Give timedelta(days=...)")
+        limit = time.time() - older_than.total_seconds()
+        receipts: list[Receipt] = []
+        for name in await self.database.read(lambda tx: lifecycle.stale(tx, scope, limit)):
+            receipt = await self.database.write(_pruning(scope, name, limit))
+            if receipt is not None:
+                receipts.append(receipt)
+        if receipts:
+            await self.database.scrub()
+        return receipts
+
+    async def export(self, id: str, *, scope: str) -> dict[str, Any]:
+        """Everything of a conversation as JSON types: state, transcript, pending input."""
+        conversation = await self.load(id, scope=scope)
+        state = conversation.continuation
+        return {
+            "format": "pollux_like.conversation",
+            "version": 1,
+            "id": conversation.id,
+            "title": conversation.title,
+            "metadata": conversation.metadata,
+            "revision": conversation.revision,
+            "continuation": None if state is None else state.to_jsonable(),
+            "transcript": [shown.to_jsonable() for shown in await conversation.transcript()],
+            "pending": None if conversation.pending is None else conversation.pending.to_jsonable(),
+        }
+
+    async def verify(self, id: str | None = None, *, scope: str) -> Report:
+        """Check the chain and the transcript of one conversation, or of all in the scope. Damage is reported."""
+        inputs.name(scope, "scope")
+        names = (
+            [id] if id is not None else await self.database.read(lambda tx: lifecycle.stale(tx, scope, float("inf")))
+        )
+        turns = 0
+        problems: list[tuple[str, str]] = []
+        for name in names:
+            count, problem = await self.database.read(_verifying(self.policy, scope, name))
+            turns += count
+            if problem is not None:
+                problems.append((name, problem))
+        return Report(len(names), turns, tuple(problems))
+
+    async def continuation_at(self, head: Head, turns: int) -> Continuation | None:
+        """The state after that many turns of a head."""
+        found = await self.database.read(lambda tx: rows.states(tx, self.policy, head, turns))
+        return records.assembled(found, turns, found[-1][1] if found else records.GENESIS)
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self.database.aclose()
+
+    async def __aenter__(self) -> ConversationStore:
+        await self.database.read(lambda tx: None)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+def _pruning(scope: str, id: str, limit: float) -> Callable[[Transaction], Receipt | None]:
+    return lambda tx: None if rows.find(tx, scope, id) is None else lifecycle.delete(tx, scope, id, older_than=limit)
+
+
+def _verifying(policy: Policy, scope: str, id: str) -> Callable[[Transaction], tuple[int, str | None]]:
+    return lambda tx: lifecycle.verify(tx, policy, scope, id)
+
+
+def _new(id: str | None) -> str:
+    return uuid.uuid4().hex if id is None else inputs.name(id, "id")
