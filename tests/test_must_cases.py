@@ -338,7 +338,7 @@ async def test_must_43_two_ways_to_say_one_thing_are_refused() -> None:
         ("openai", {"reasoning_effort": "low", "provider_options": {"openai": {"reasoning": {"effort": "low"}}}}, ENV),
         ("anthropic", {**THINK, "provider_options": {"anthropic": {"output_config": {"effort": "low"}}}}, ENV),
         ("anthropic", {**THINK, "provider_options": {"anthropic": {"thinking": {"type": "adaptive"}}}}, ENV),
-        ("anthropic", {"provider_options": {"anthropic": {"cache_control": {"type": "ephemeral"}}}}, Environment(cache="auto")),
+        ("anthropic", {"provider_options": {"anthropic": {"cache_control": {"type": "ephemeral"}}}}, Environment(cache="none")),
         ("anthropic", {"provider_options": {"anthropic": {"tools": [{"name": "f"}]}}}, ENV),
         ("openai", {"provider_options": {"openai": {"tools": [{"type": "custom", "name": "f"}]}}}, ENV),
         ("openai", {"provider_options": {"openai": {"api": "chat", "tools": [{"function": {"name": "f"}}]}}}, ENV),
