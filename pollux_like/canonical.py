@@ -153,6 +153,8 @@ def minify(text: str) -> str:
 
 
 def _skip(text: str, at: int) -> int:
+    if text[at : at + 1] > " ":
+        return at
     match = _BLANK.match(text, at)
     assert match is not None  # the pattern matches the empty string
     return match.end()
@@ -191,21 +193,26 @@ def _members(text: str) -> Iterator[tuple[str, str]]:
 
 def elements(text: str) -> tuple[str, ...]:
     """Cut the text of one JSON array into the texts of its elements, each minified but otherwise as it stands."""
+    return tuple(map(minify, _slices(text, 0)[0]))
+
+
+def _slices(text: str, at: int) -> tuple[list[str], int]:
+    """The texts of the elements of the array that begins there, as they stand, and where it ends."""
     found: list[str] = []
     try:
-        at = _skip(text, 0)
+        at = _skip(text, at)
         if text[at] != "[":
             raise ValueError
         at = _skip(text, at + 1)
         while text[at] != "]":
             end = _plain.raw_decode(text, at)[1]
-            found.append(minify(text[at:end]))
+            found.append(text[at:end])
             at = _skip(text, end)
             if text[at] == ",":
                 at = _skip(text, at + 1)
     except (ValueError, IndexError, RecursionError, StopIteration):
         raise JSONPolicyError("the text is not a valid JSON array") from None
-    return tuple(found)
+    return found, at + 1
 
 
 def canonical(value: object) -> str:
@@ -256,6 +263,21 @@ def splice(head: dict[str, Any], key: str, items: list[str], tail: dict[str, Any
     for index, item in enumerate(items):
         parts.extend((",", item) if index else (item,))
     return "".join((*parts, "]", closing))  # one copy of items that may be megabytes
+
+
+def unspliced(text: str, key: str) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Back from `splice` without a tail: the head, and the texts of the items as they stand.
+
+    Raises JSONPolicyError where the text is not of that form. `key` names no array elsewhere in the head.
+    """
+    mark = f'"{key}":['
+    at = text.find(mark)
+    if at < 1:
+        raise JSONPolicyError(f"the text has no array {key!r}")
+    items, end = _slices(text, at + len(mark) - 1)
+    if text[end:] != "}":
+        raise JSONPolicyError(f"the array {key!r} is not the end of the text")
+    return loads("{}" if at == 1 else text[: at - 1] + "}", unique_keys=True), tuple(items)
 
 
 def picked(text: str, names: Collection[str]) -> str:

@@ -98,10 +98,8 @@ class Turn(Memo):
     @classmethod
     def parse(cls, line: str, before: Stamp | None) -> Turn:
         """Back from `line`. Raises JSONPolicyError or ConfigurationError where anything is not as `line` writes it."""
-        parts = canonical.members(line)
-        native = canonical.elements(parts.pop("native", ""))
+        fields, native = canonical.unspliced(line, "native")
         canonical.check_depth(line, MAX_ITEM_DEPTH + 2)
-        fields = {key: canonical.loads(text, unique_keys=True) for key, text in parts.items()}
         stamp = before
         if "stamp" in fields:
             stamp = _stamp(_list(fields.pop("stamp"), "stamp"))
@@ -135,7 +133,9 @@ def _texts(value: object, name: str) -> tuple[str, ...]:
 
 
 def _words(value: object, where: str) -> dict[str, str]:
-    words = checks.json_object(value, where)
+    if not isinstance(value, dict):
+        raise ConfigurationError(f"{where} is {checks.kind(value)}", hint="Restore it")
+    words = cast("dict[str, object]", value)
     return {name: checks.filled(word, f"{where}.{name}") for name, word in words.items()}
 
 

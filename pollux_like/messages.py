@@ -128,7 +128,7 @@ class ToolCall:
     @classmethod
     def from_jsonable(cls, data: object) -> ToolCall:
         """Back from `to_jsonable`. Raises ConfigurationError naming the field."""
-        fields = checks.json_object(data, "ToolCall")
+        fields = _object(data, "ToolCall")
         _only(fields, {"id", "name", "arguments_text", "arguments"}, "ToolCall")
         call = cls(fields.get("id"), fields.get("name"), fields.get("arguments_text"))  # type: ignore[arg-type]  # checked there
         if "arguments" in fields:
@@ -281,13 +281,20 @@ class Message:
     @classmethod
     def from_jsonable(cls, data: object) -> Message:
         """Back from `to_jsonable`. Raises ConfigurationError naming the field; nothing is accepted in part."""
-        fields = checks.json_object(data, "Message")
+        fields = dict(_object(data, "Message"))
         _only(fields, {"role", "content", "tool_calls", "tool_call_id", "is_error"}, "Message")
         calls = fields.pop("tool_calls", [])
         if not isinstance(calls, list):
             raise ConfigurationError(f"Message.tool_calls is {checks.kind(calls)}", hint="Give a list")
         decoded = tuple(ToolCall.from_jsonable(call) for call in cast("list[object]", calls))
         return cls(role=fields.pop("role", None), tool_calls=decoded, **fields)
+
+
+def _object(value: object, name: str) -> Mapping[str, Any]:
+    """What holds the fields; each is checked where it is used."""
+    if not isinstance(value, Mapping):
+        raise ConfigurationError(f"{name} is {checks.kind(value)}, not a dict", hint=f"Give {name} as a dict")
+    return cast("Mapping[str, Any]", value)
 
 
 def _fields(value: object) -> Mapping[str, Any]:
