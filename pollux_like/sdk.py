@@ -132,7 +132,7 @@ class SDKAdapter:
                 hint="Lower max_tokens",
                 provider=self._provider,
             )
-        return response.text
+        return response.content.decode("utf-8", "replace")  # JSON is UTF-8, whatever the header says (RFC 8259)
 
     def _completed(self, error: APIError, response: httpx2.Response) -> APIError:
         secret = self._secret()
