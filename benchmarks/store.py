@@ -3,11 +3,12 @@
     python benchmarks/store.py [URL ...]
 
 Turns are of 1 KB (512 characters from each side). Without URLs: a SQLite file, and the server that
-POLLUX_LIKE_TEST_POSTGRES names. "append" is one compare-and-set append of a turn; medians of about 40.
+POLLUX_LIKE_TEST_POSTGRES names, in a schema that is dropped at the end. "append" is one compare-and-set append of a turn; medians of about 40.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import statistics
@@ -21,16 +22,21 @@ import anyio
 
 from pollux_like import Continuation, Environment, Message, Output, Usage
 from pollux_like.continuation import Stamp, Turn, extended
-from pollux_like.store import Conversation, ConversationStore, open_store
+from pollux_like.store import Conversation, ConversationStore, Transaction, open_store
 
 ENV = Environment()
 POINTS = (10, 100, 1_000, 10_000)
 SAMPLE = 40
 
 
-def text(number: int) -> str:
-    """512 characters that no compression would make one."""
+@functools.cache
+def _text(number: int) -> str:
     return "".join(uuid.uuid5(uuid.NAMESPACE_OID, f"{number}.{part}").hex for part in range(16))
+
+
+def text(number: int) -> str:
+    """512 characters that no compression would make one; there are 512 such texts."""
+    return _text(number % 512)
 
 
 def made(conversation: Conversation) -> Output:
@@ -86,13 +92,14 @@ def wire_bytes(state: Continuation) -> int:
 async def sizes(store: ConversationStore, name: str, scope: str) -> dict[str, int]:
     """Bytes of the texts that are stored, and of the file where there is one."""
 
-    def read(tx: object) -> dict[str, int]:
-        state = tx.one("SELECT SUM(LENGTH(state) + LENGTH(digest)) FROM pollux_like_turns")  # type: ignore[attr-defined]
-        shown = tx.one("SELECT SUM(LENGTH(content) + LENGTH(role)) FROM pollux_like_messages")  # type: ignore[attr-defined]
-        entry = tx.one(
-            "SELECT SUM(LENGTH(fingerprint) + LENGTH(usage) + LENGTH(details) + LENGTH(checksum)) FROM pollux_like_entries"
-        )  # type: ignore[attr-defined]
-        return {"state": int(state[0]), "transcript": int(shown[0]), "entries": int(entry[0])}
+    def read(tx: Transaction) -> dict[str, int]:
+        state = tx.one("SELECT SUM(LENGTH(state) + LENGTH(digest)) FROM pollux_like_turns")
+        shown = tx.one(
+            "SELECT SUM(LENGTH(shown)), SUM(LENGTH(fingerprint) + LENGTH(checksum)) FROM pollux_like_entries"
+        )
+        assert state is not None
+        assert shown is not None
+        return {"state": int(state[0]), "transcript": int(shown[0]), "digests": int(shown[1])}
 
     return await store.database.read(read)
 
@@ -133,10 +140,19 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         if not urls:
             urls = [f"sqlite:///{folder}/talks.db"]
-            if "POLLUX_LIKE_TEST_POSTGRES" in os.environ:
-                urls.append(os.environ["POLLUX_LIKE_TEST_POSTGRES"])
         for url in urls:
             await measure(url)
+        server = os.environ.get("POLLUX_LIKE_TEST_POSTGRES")
+        if server is not None and not sys.argv[1:]:
+            import psycopg
+
+            name = f"benchmark_{uuid.uuid4().hex[:12]}"
+            with psycopg.connect(server, autocommit=True) as connection:
+                connection.execute(f"CREATE SCHEMA {name}".encode())
+                try:
+                    await measure(f"{server}{'&' if '?' in server else '?'}options=-csearch_path%3D{name}")
+                finally:
+                    connection.execute(f"DROP SCHEMA {name} CASCADE".encode())
 
 
 if __name__ == "__main__":

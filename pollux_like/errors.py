@@ -16,6 +16,7 @@ PolluxLikeError
 │   ├── IdempotencyError        the key was used with another input
 │   ├── UnknownEffectError      a tool call was begun, and nobody knows whether it was done
 │   ├── StoreDamagedError       what is stored was changed, cut or corrupted
+│   ├── StoreKeyError           sealed with a key that was not given, or not sealed where it should be
 │   ├── StoreSchemaError        the tables are newer than this library, or older and not to be changed
 │   ├── StoreReadOnlyError      the file or server takes no writes
 │   ├── StoreFullError          no space is left
@@ -146,6 +147,10 @@ class UnknownEffectError(StoreError):
 
 class StoreDamagedError(StoreError):
     """What is stored was changed, cut or corrupted; nothing of it is returned."""
+
+
+class StoreKeyError(StoreError):
+    """A conversation is sealed and no key that was given opens it, or is not sealed in a store that seals."""
 
 
 class StoreSchemaError(StoreError):

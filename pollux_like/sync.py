@@ -93,6 +93,11 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
     os.register_at_fork(after_in_child=_loop.forget)
 
 
+def run(function: Callable[[], Awaitable[T]]) -> T:
+    """Any coroutine function of this library on the shared loop, to its end; for the sync faces of other rooms."""
+    return _loop.call(function)
+
+
 def interact(environment: Environment, input: Input, config: Config, **arguments: Unpack[Arguments]) -> Output:
     """One turn; see `pollux_like.interact`. Also works where an event loop is running already (notebooks)."""
 

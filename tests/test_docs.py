@@ -18,6 +18,7 @@ import ast
 import asyncio
 import importlib.util
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -205,10 +206,11 @@ def test_the_table_of_capabilities_is_made_where_no_sdk_is_installed() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def recipe(name: str, folder: Path, *arguments: str, status: int = 0) -> str:
+def recipe(name: str, folder: Path, *arguments: str, status: int = 0, **variables: str) -> str:
     """Run a recipe in a folder of its own; returns what it printed."""
     command = [sys.executable, str(ROOT / "cookbook" / name), *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    env = {**os.environ, **variables}
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=env)
     assert done.returncode == status, done.stderr
     return done.stdout
 

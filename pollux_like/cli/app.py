@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -11,13 +12,20 @@ from pollux_like import plugins
 from pollux_like.cli import chat as chat_room
 from pollux_like.cli import demo as demo_room
 from pollux_like.cli import doctor as doctor_room
+from pollux_like.cli import serve as serve_room
+from pollux_like.cli import talks as talks_room
+from pollux_like.cli import typed as typed_room
 from pollux_like.cli.console import console, guarded
+from pollux_like.errors import ConfigurationError
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="Keep an LLM conversation going."
 )
 local = typer.Typer(no_args_is_help=True, help="The embedded model.")
 app.add_typer(local, name="local")
+app.add_typer(serve_room.serve, name="serve")
+app.add_typer(typed_room.typed, name="typed")
+app.add_typer(talks_room.talks, name="talks")
 
 
 @app.command()
@@ -31,9 +39,23 @@ def chat(
     save: Annotated[Path | None, typer.Option(help="Write the continuation here after every turn.")] = None,
     resume: Annotated[Path | None, typer.Option(help="Go on from a saved continuation.")] = None,
     max_tokens: Annotated[int | None, typer.Option(help="Most tokens per answer.")] = None,
+    store: Annotated[str | None, typer.Option(help="Keep the conversation in this store; with --talk.")] = None,
+    talk: Annotated[str | None, typer.Option(help="Its id in the store, which is made where there is none.")] = None,
+    scope: Annotated[str, typer.Option(help="Its tenant in the store.")] = "default",
+    take_up: Annotated[
+        bool | None, typer.Option("--take-up/--give-up", help="What becomes of an input that has no answer yet.")
+    ] = None,
 ) -> None:
     """Talk to a model; the answer streams. Works without a key, on the embedded model."""
     with guarded():
+        url = store or (os.environ.get("POLLUX_LIKE_STORE") if talk is not None else None)
+        if talk is not None or url is not None:
+            if talk is None or url is None or save is not None or resume is not None:
+                raise ConfigurationError(
+                    "--store and --talk go together, without --save and --resume", hint="Give both"
+                )
+            talks_room.chat(url, talk, scope, prompt, provider, model, instructions, max_tokens, take_up)
+            return
         chat_room.run(prompt, provider, model, instructions, save, resume, max_tokens)
 
 

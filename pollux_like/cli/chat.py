@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from rich.markup import escape
@@ -18,7 +18,7 @@ from pollux_like.continuation import Continuation
 from pollux_like.environment import Environment
 from pollux_like.errors import ConfigurationError, PolluxLikeError
 from pollux_like.input import Input
-from pollux_like.output import Output
+from pollux_like.output import Event, Output
 from pollux_like.registry import vendor_of
 
 _PREFERRED = {
@@ -41,13 +41,12 @@ def run(
     continuation = None if resume is None else load(resume)
     config = choose(provider, model, continuation)
     environment = Environment(instructions=instructions)
-    errors.print(f"[dim]{config.provider} · {config.model or vendor_of(config).default_model}[/dim]")
-    for line in [prompt] if prompt is not None else _lines():
-        if not line.strip():
-            continue
+    announce(config)
+    for line in lines(prompt):
         given = Input(line, continuation=continuation, history=None if continuation else ())
         try:
-            continuation = _turn(environment, given, config, max_tokens).continuation
+            with sync.stream(environment, given, config, max_tokens=max_tokens) as events:
+                continuation = shown(events).continuation
         except PolluxLikeError as error:
             show_error(error)
             if prompt is not None:
@@ -70,24 +69,34 @@ def _has_key(name: str) -> bool:
     return name in plugins.names() and any(os.environ.get(key) for key in plugins.load(name).key_variables)
 
 
-def _lines() -> Iterator[str]:
+def announce(config: Config) -> None:
+    """Who answers."""
+    errors.print(f"[dim]{config.provider} · {config.model or vendor_of(config).default_model}[/dim]")
+
+
+def lines(prompt: str | None) -> Iterator[str]:
+    """The prompt, or the lines of standard input until it ends; empty ones say nothing."""
     interactive = sys.stdin.isatty()
-    while True:
+    while prompt is None:
         try:
-            yield console.input("[bold]you ›[/bold] ") if interactive else input()
+            line = console.input("[bold]you ›[/bold] ") if interactive else input()
         except EOFError:
             return
+        if line.strip():
+            yield line
+    if prompt.strip():
+        yield prompt
 
 
-def _turn(environment: Environment, given: Input, config: Config, max_tokens: int | None) -> Output:
+def shown(events: Iterable[Event]) -> Output:
+    """Print a turn as it comes."""
     output: Output | None = None
-    with sync.stream(environment, given, config, max_tokens=max_tokens) as events:
-        for event in events:
-            if event.type == "text_delta":
-                console.print(escape(event.text), end="")
-            elif event.type == "notice" and event.notice is not None:
-                errors.print(f"[dim]{escape(event.notice.message)}[/dim]")
-            output = event.output or output
+    for event in events:
+        if event.type == "text_delta":
+            console.print(escape(event.text), end="")
+        elif event.type == "notice" and event.notice is not None:
+            errors.print(f"[dim]{escape(event.notice.message)}[/dim]")
+        output = event.output or output
     assert output is not None  # a stream ends in done or raises
     console.print(f"[dim]({output.finish.status})[/dim]" if output.finish.status != "stop" else "")
     return output

@@ -2,8 +2,8 @@
 
 Refusals of reasoning and forced calls are in the servers' own words: recorded, or quoted in public issues (deepseek:
 recorded, Aider-desk 529, vercel/ai 14739; kimi: bytedance/deer-flow 3043, UKGovernmentBEIS/inspect_ai 5152; qwen:
-cloudwego/eino 994), and so is DeepSeek's 401. The other texts are likely ones without a source: unknown keys and models,
-402, and the overflow of Kimi and Qwen.
+cloudwego/eino 994), and so is DeepSeek's 401. The other texts are likely ones without a source: unknown keys and
+models, 402, and the overflow of Kimi and Qwen.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from pollux_like.store.database import Database, Transaction
 from pollux_like.store.effects import Effect, Effects
 from pollux_like.store.inputs import Pending
 from pollux_like.store.lifecycle import Match, Receipt, Report
-from pollux_like.store.records import Policy, Sealing, Shown
+from pollux_like.store.records import Policy, Shown
 from pollux_like.store.rows import Summary
 from pollux_like.store.schema import ddl
 from pollux_like.store.store import ConversationStore, open_store
@@ -21,7 +21,6 @@ __all__ = [
     "Policy",
     "Receipt",
     "Report",
-    "Sealing",
     "Shown",
     "Summary",
     "Transaction",

@@ -28,6 +28,7 @@ from pollux_like.store import inputs, records, rows
 from pollux_like.store.database import Transaction
 from pollux_like.store.effects import Effects
 from pollux_like.store.inputs import Pending
+from pollux_like.store.keys import Keys
 from pollux_like.store.records import Shown
 from pollux_like.store.rows import Head
 from pollux_like.turn import Stream
@@ -43,10 +44,11 @@ class Conversation:
     ConflictError; `refresh` then loads it.
     """
 
-    def __init__(self, store: ConversationStore, head: Head, continuation: Continuation | None) -> None:
+    def __init__(self, store: ConversationStore, head: Head, opened: Keys, continuation: Continuation | None) -> None:
         self._store = store
         self._database = store.database
         self._head = head
+        self._keys = opened
         self._continuation = continuation
         self._mine = False  # the pending input was made durable here
         self._busy = False
@@ -95,15 +97,13 @@ class Conversation:
     @property
     def pending(self) -> Pending | None:
         """The input that was under way and has no answer yet; None between turns."""
-        return inputs.pending_of(self._head, self._store.policy)
+        return inputs.pending_of(self._head, self._keys)
 
     @property
     def effects(self) -> Effects:
         """The ledger of the calls that are open now."""
         if self._ledger is None or self._ledger.turn != self._head.digest:
-            self._ledger = Effects(
-                self._database, self._store.policy, self.scope, self.id, inputs.place(self._head), self._head.digest
-            )
+            self._ledger = Effects(self._database, self._keys.own, self.scope, self.id, self._head.digest)
         return self._ledger
 
     async def run_tool(self, call: ToolCall, function: Callable[..., Any]) -> ToolResult:
@@ -185,33 +185,30 @@ class Conversation:
 
     async def fork(self, id: str | None = None, *, at: int | None = None, title: str | None = None) -> Conversation:
         """A new conversation that shares the first `at` turns, all by default. Nothing is copied."""
-        head = await self._store.forked(self.id, id, scope=self.scope, at=at, title=title)
+        head, opened = await self._store.forked(self.id, id, scope=self.scope, at=at, title=title)
         if head.digest == self._head.digest:
-            return Conversation(self._store, head, self._continuation)
-        return Conversation(self._store, head, await self._store.continuation_at(head, head.turns))
+            return Conversation(self._store, head, opened, self._continuation)
+        return Conversation(self._store, head, opened, await self._store.continuation_at(head, opened, head.turns))
 
     async def rewind(self, to: int) -> None:
         """Go back to the first `to` turns, and forget the pending input. Raises ConflictError."""
         checks.whole(to, "to", least=0, most=self.turns)
-        expected, writer = self.revision, uuid.uuid4().hex
-
-        def work(tx: Transaction) -> Head:
-            return rows.rewind(tx, rows.hold(tx, self.scope, self.id), to, expected, writer)
-
         with self._alone():
-            self._head = await self._database.write(work, landed=self._landed(writer))
-            self._continuation, self._mine = await self._store.continuation_at(self._head, to), False
+            self._head, self._keys = await self._store.rewound(self._head, to)
+            self._continuation = await self._store.continuation_at(self._head, self._keys, to)
+            self._mine = False
 
     async def refresh(self) -> None:
         """Load what other workers did."""
         with self._alone():
             fresh = await self._store.load(self.id, scope=self.scope)
-            self._head, self._continuation, self._mine = fresh._head, fresh._continuation, False
+            self._head, self._keys, self._continuation = fresh._head, fresh._keys, fresh._continuation
+            self._mine = False
 
     async def transcript(self, *, first: int = 1, last: int | None = None) -> list[Shown]:
         """The turns for display, search and audit, as the redaction hook left them."""
-        head, end = self._head, self.turns if last is None else last
-        return await self._database.read(lambda tx: rows.transcript(tx, self._store.policy, head, first, end))
+        head, opened, end = self._head, self._keys, self.turns if last is None else last
+        return await self._database.read(lambda tx: rows.transcript(tx, opened, head, first, end))
 
     def __repr__(self) -> str:
         return f"Conversation(id={self.id!r}, revision={self.revision}, turns={self.turns}, pending={self._head.pending is not None})"  # noqa: E501
@@ -233,7 +230,7 @@ class Conversation:
         if head.pending is None or self._mine:
             return
         if key is not None and key == head.pending_key:
-            if digest == head.pending_digest:
+            if digest is not None and self._keys.own.name(digest) == head.pending_digest:
                 return
             raise inputs.another(key)
         raise PendingInputError(
@@ -247,23 +244,24 @@ class Conversation:
             return None
         inputs.name(key, "key")
 
-        def work(tx: Transaction) -> tuple[Head, tuple[int, str], list[Shown]] | None:
+        def work(tx: Transaction) -> tuple[Head, Keys, tuple[int, int, str], list[Shown]] | None:
             head = rows.get(tx, self.scope, self.id)
             found = rows.keyed(tx, head, key)
             if found is None:
                 return None
-            return head, found, rows.transcript(tx, self._store.policy, head, found[0], found[0])
+            opened = rows.keys_of(tx, self._store.policy, head)
+            return head, opened, found, rows.transcript(tx, opened, head, found[0], found[0])
 
         found = await self._database.read(work)
         if found is None:
             return None
-        head, (seq, of), shown = found
-        if of != digest:
+        head, opened, (seq, segment, of), shown = found
+        if of != opened.box(segment).name(digest):
             raise inputs.another(key)
-        continuation = await self._store.continuation_at(head, seq)
+        continuation = await self._store.continuation_at(head, opened, seq)
         assert continuation is not None  # seq is at least 1
         if head.revision != self.revision and seq == head.turns:
-            self._head, self._continuation, self._mine = head, continuation, False
+            self._head, self._keys, self._continuation, self._mine = head, opened, continuation, False
         return structured.fitted(records.output_of(shown[0], continuation), Settings.of(**arguments).output)
 
     async def _taken(
@@ -307,8 +305,10 @@ class Conversation:
 
         async def connect(config: Config) -> Connection:
             connection = await registry.pooled(config)
-            text = self._store.policy.sealed(inputs.saved(input), inputs.place(self._head))
-            await self._changed(pending=text, pending_key=key, pending_digest=digest)
+            own = self._keys.own
+            await self._changed(
+                pending=own.seal(inputs.saved(input), inputs.PLACE), pending_key=key, pending_digest=own.name(digest)
+            )
             self._mine = True
             return connection
 
@@ -322,13 +322,14 @@ class Conversation:
 
     async def _settled(self, output: Output, made: Continuation, key: str | None, digest: str | None) -> None:
         record = records.of_output(output, made)
-        head, seq = self._head, self.turns + 1
+        segment, seq = self._head.segment, self.turns + 1
+        box = self._keys.box(segment)
 
         def work(tx: Transaction) -> None:
-            rows.append(tx, self._store.policy, self.scope, head.segment, seq, [record], key, digest)
+            rows.append(tx, self._store.policy, box, segment, seq, [record], key, digest)
 
         cleared: Mapping[str, object] = {"pending": None, "pending_key": None, "pending_digest": None}
-        await self._changed(work, turns=seq, digest=record.digest, **cleared)
+        await self._changed(work, turns=seq, digest=box.name(record.digest), **cleared)
         self._continuation, self._mine = made, False
 
     async def _changed(self, also: Callable[[Transaction], None] | None = None, **columns: object) -> None:

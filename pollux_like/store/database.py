@@ -97,7 +97,7 @@ class Database(ABC):
         while True:
             attempt += 1
             try:
-                return await self._in_thread(work, writing)
+                return await self._done(work, writing)
             except ConflictError:
                 found = await self.read(landed) if uncertain and landed is not None else None
                 if found is None:
@@ -112,7 +112,10 @@ class Database(ABC):
                     raise
             await anyio.sleep(0.05 * 2.0 ** (attempt - 1))
 
-    async def _in_thread(self, work: Callable[[Transaction], T], writing: bool) -> T:
+    async def _done(self, work: Callable[[Transaction], T], writing: bool) -> T:
+        return await self._in_thread(lambda: self.transact(work, writing=writing), writing)
+
+    async def _in_thread(self, call: Callable[[], T], writing: bool) -> T:
         if self._closed:
             raise ConfigurationError("the store is closed", hint="Open it again")
         if os.getpid() != self._pid:
@@ -124,7 +127,7 @@ class Database(ABC):
         except LookupError:
             limits = (anyio.CapacityLimiter(self.readers), anyio.CapacityLimiter(self.writers))
             self._limits.set(limits)
-        return await anyio.to_thread.run_sync(lambda: self.transact(work, writing=writing), limiter=limits[writing])
+        return await anyio.to_thread.run_sync(call, limiter=limits[writing])
 
     async def scrub(self) -> None:
         """Called after an erasure: bring it to the disk, as far as the database leaves that to its users."""

@@ -21,7 +21,7 @@ from pollux_like.errors import ConfigurationError, StoreError, UnknownEffectErro
 from pollux_like.messages import ToolCall, ToolResult
 from pollux_like.store import rows
 from pollux_like.store.database import Database, Transaction
-from pollux_like.store.records import Policy
+from pollux_like.store.keys import Box
 
 _OF = "conversation = (SELECT number FROM pollux_like_conversations WHERE scope = ? AND id = ?)"
 _KEY = f"{_OF} AND turn = ? AND call_id = ? AND arguments_digest = ?"
@@ -45,21 +45,21 @@ class Effects:
     """The ledger of one conversation, at the turn whose calls are open.
 
     Keyed by conversation, turn, call id and arguments digest: providers may use a call id again in a later turn. `turn`
-    is the digest of that turn. One worker wins a claim; to everybody else the call is unknown until it is done.
+    names that turn, and `box` is the conversation's. One worker wins a claim; to everybody else the call is unknown
+    until it is done.
     """
 
-    def __init__(self, database: Database, policy: Policy, scope: str, id: str, context: str, turn: str) -> None:
+    def __init__(self, database: Database, box: Box, scope: str, id: str, turn: str) -> None:
         self._database = database
-        self._policy = policy
+        self._box = box
         self._place = (scope, id)
-        self._context = context
         self.turn = turn
         self._claims: dict[str, str] = {}
 
     async def claim(self, call: ToolCall) -> Effect:
         """ "run": this worker, and no other, is to execute it. Otherwise what is known."""
         token = uuid.uuid4().hex
-        key = (self.turn, canonical.dumps(call.id), arguments_digest(call))
+        key = self._key(call)
 
         def work(tx: Transaction) -> Effect:
             row = self._row(tx, call)
@@ -99,7 +99,7 @@ class Effects:
 
     async def release(self, call: ToolCall) -> None:
         """Decide that an unknown call was never executed: the next claim runs it. A call that is done stays done."""
-        key = (self.turn, canonical.dumps(call.id), arguments_digest(call))
+        key = self._key(call)
         sql = f"DELETE FROM pollux_like_effects WHERE {_KEY} AND state = 'claimed'"
 
         await self._database.write(lambda tx: tx.run(sql, *self._place, *key), again=True)
@@ -137,12 +137,12 @@ class Effects:
             raise ConfigurationError("the result answers another call", hint="Give ToolResult(call.id, ...)")
         saved = canonical.dumps([result.content, result.is_error])
         owner, owners = ("", ()) if token is None else (" AND owner = ?", (token,))
-        key = (self.turn, canonical.dumps(call.id), arguments_digest(call))
+        key = self._key(call)
 
         def work(tx: Transaction) -> Effect:
             tx.run(
                 f"UPDATE pollux_like_effects SET state = 'done', result = ? WHERE {_KEY} AND state = 'claimed'{owner}",
-                self._policy.sealed(saved, self._context), *self._place, *key, *owners,
+                self._box.seal(saved, self._spot(call)), *self._place, *key, *owners,
             )  # fmt: skip
             row = self._row(tx, call)
             effect = None if row is None else self._effect(call, row)
@@ -155,14 +155,20 @@ class Effects:
 
         return await self._database.write(work, again=True)
 
+    def _key(self, call: ToolCall) -> tuple[str, str, str]:
+        return self.turn, canonical.dumps(call.id), self._box.name(arguments_digest(call))
+
+    def _spot(self, call: ToolCall) -> str:
+        return canonical.dumps(["effect", *self._key(call)])
+
     def _row(self, tx: Transaction, call: ToolCall) -> tuple[Any, ...] | None:
         sql = f"SELECT state, owner, result FROM pollux_like_effects WHERE {_KEY}"
-        return tx.one(sql, *self._place, self.turn, canonical.dumps(call.id), arguments_digest(call))
+        return tx.one(sql, *self._place, *self._key(call))
 
     def _effect(self, call: ToolCall, row: tuple[Any, ...]) -> Effect:
         if row[0] != "done":
             return Effect(call.id, "unknown")
-        content, is_error = canonical.loads(self._policy.unsealed(row[2], self._context))
+        content, is_error = canonical.loads(self._box.unseal(row[2], self._spot(call)))
         return Effect(call.id, "done", ToolResult(call.id, content, is_error))
 
 

@@ -12,12 +12,13 @@ from pollux_like.errors import ConfigurationError, IdempotencyError
 from pollux_like.input import Input
 from pollux_like.messages import Message, ToolResult
 from pollux_like.sources import Source
-from pollux_like.store import records
-from pollux_like.store.records import Policy
+from pollux_like.store.keys import Keys
 from pollux_like.store.rows import Head
 
 MAX_NAME = 255
 """Longest scope, conversation id, title and idempotency key, in characters."""
+PLACE = "pending"
+"""Where a pending input lies, for the conversation's box."""
 
 
 def name(value: object, what: str) -> str:
@@ -72,16 +73,11 @@ def digest(input: Input) -> str:
     return canonical.sha256(saved(input))
 
 
-def place(head: Head) -> str:
-    """Where the texts of a conversation that are no turns lie, for `Sealing`."""
-    return records.context(head.scope, "conversation", head.number)
-
-
-def pending_of(head: Head, policy: Policy) -> Pending | None:
+def pending_of(head: Head, opened: Keys) -> Pending | None:
     """The pending input of a head."""
     if head.pending is None:
         return None
-    fields = canonical.loads(policy.unsealed(head.pending, place(head)))
+    fields = canonical.loads(opened.own.unseal(head.pending, PLACE))
     history = fields["history"]
     return Pending(
         fields["content"],

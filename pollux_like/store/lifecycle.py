@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pollux_like import canonical
-from pollux_like.errors import ConfigurationError, ContinuationError, StoreDamagedError
-from pollux_like.store import records, rows
+from pollux_like.errors import ConfigurationError, ContinuationError, StoreDamagedError, StoreKeyError
+from pollux_like.store import keys, records, rows
 from pollux_like.store.database import Transaction
 from pollux_like.store.records import Policy
 from pollux_like.store.rows import Summary
@@ -16,7 +16,10 @@ from pollux_like.store.rows import Summary
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a deletion erased. `kept` turns are still part of a fork; `digests` are those of the erased turns."""
+    """What a deletion erased. `kept` turns are still part of a fork; `digests` name the erased turns.
+
+    `keys`: the data keys of a sealed store that nobody can open any more: of the conversation and of history segments.
+    """
 
     id: str
     turns: int
@@ -24,6 +27,7 @@ class Receipt:
     effects: int
     kept: int
     digests: tuple[str, ...] = field(repr=False)
+    keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,26 +66,29 @@ _SEARCH = """WITH RECURSIVE chain (conversation, segment, base, upto, parent) AS
   SELECT chain.conversation, up.id, up.base, CASE WHEN chain.upto < chain.base THEN chain.upto ELSE chain.base END,
   up.parent FROM chain JOIN pollux_like_segments up ON up.id = chain.parent AND up.scope = ?
 )
-SELECT c.id, m.seq, m.role, m.content FROM chain
+SELECT c.id, x.seq, x.shown FROM chain
 JOIN pollux_like_conversations c ON c.number = chain.conversation
-JOIN pollux_like_messages m ON m.segment = chain.segment AND m.seq > chain.base AND m.seq <= chain.upto
+JOIN pollux_like_entries x ON x.segment = chain.segment AND x.seq > chain.base AND x.seq <= chain.upto
 WHERE {lower} LIKE ? ESCAPE '!'
-ORDER BY c.number DESC, m.seq, m.position LIMIT ? OFFSET ?"""
-_LOWER = {"sqlite": "lower(m.content)", "postgresql": 'lower(m.content COLLATE "C")'}
+ORDER BY c.number DESC, x.seq LIMIT ? OFFSET ?"""
+_LOWER = {
+    "sqlite": "lower(CAST(x.shown AS TEXT))",
+    "postgresql": "lower(convert_from(x.shown, 'UTF8') COLLATE \"C\")",
+}
 _ASCII = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
 
 
 def search(tx: Transaction, policy: Policy, dialect: str, scope: str, words: str, limit: int) -> list[Match]:
     """Messages whose content holds the words, A to Z in either case, other letters as they are."""
-    if policy.sealing is not None:
+    if policy.sealer is not None or keys.any_sealed(tx, scope):
         raise ConfigurationError("a sealed store cannot be searched", hint="Search the application's own index")
     found: list[Match] = []
-    for name, seq, role, content in _candidates(tx, dialect, scope, words, max(limit, 100)):
-        text = canonical.loads(content)
-        if words.translate(_ASCII) in text.translate(_ASCII):  # not within the escapes of the JSON text
-            found.append(Match(name, seq, role, text))
-            if len(found) == limit:
-                break
+    for name, seq, shown in _candidates(tx, dialect, scope, words, max(limit, 100)):
+        for message in records.shown_of(seq, keys.OPEN.unseal(shown, ""), "", "", 0.0).messages:
+            if words.translate(_ASCII) in message.content.translate(_ASCII):  # not elsewhere in the JSON text
+                found.append(Match(name, seq, message.role, message.content))
+                if len(found) == limit:
+                    return found
     return found
 
 
@@ -106,7 +113,8 @@ def delete(tx: Transaction, scope: str, id: str, *, older_than: float | None = N
     head = rows.hold(tx, scope, id)
     if older_than is not None and head.updated_at >= older_than:
         return None
-    whole = [digest for _, digest, _ in rows.states(tx, Policy(), head, head.turns)]
+    whole = set(rows.digests(tx, head))
+    dropped = keys.erased(tx, scope, id, head.number)
     owned = tx.all(
         "SELECT DISTINCT root FROM pollux_like_segments WHERE scope = ? AND owner = ? ORDER BY root", scope, head.number
     )
@@ -119,15 +127,15 @@ def delete(tx: Transaction, scope: str, id: str, *, older_than: float | None = N
     )  # fmt: skip
     tx.run("DELETE FROM pollux_like_conversations WHERE scope = ? AND id = ?", scope, id)
     tx.run("UPDATE pollux_like_segments SET owner = NULL WHERE scope = ? AND owner = ?", scope, head.number)
-    digests: list[str] = []
+    digests: list[bytes] = []
     messages = 0
     for (root,) in owned:
         for segment, keep, used in _orphans(tx, scope, root):
             gone, count = _erase(tx, scope, segment, keep, used)
             digests.extend(gone)
             messages += count
-    kept = len(set(whole) - set(digests))
-    return Receipt(id, len(digests), messages, effects, kept, tuple(digests))
+    kept = len(whole - set(digests))
+    return Receipt(id, len(digests), messages, effects, kept, tuple(digest.hex() for digest in digests), dropped)
 
 
 def _orphans(tx: Transaction, scope: str, root: int) -> list[tuple[int, int, bool]]:
@@ -155,15 +163,14 @@ def _orphans(tx: Transaction, scope: str, root: int) -> list[tuple[int, int, boo
     return found
 
 
-def _erase(tx: Transaction, scope: str, segment: int, keep: int, used: bool) -> tuple[list[str], int]:
+def _erase(tx: Transaction, scope: str, segment: int, keep: int, used: bool) -> tuple[list[bytes], int]:
     where = "WHERE segment = (SELECT id FROM pollux_like_segments WHERE scope = ? AND id = ?) AND seq > ?"
     values = (scope, segment, keep)
-    messages = tx.run(f"DELETE FROM pollux_like_messages {where}", *values)
-    tx.run(f"DELETE FROM pollux_like_entries {where}", *values)
+    shown = tx.all(f"DELETE FROM pollux_like_entries {where} RETURNING messages", *values)
     gone = tx.all(f"DELETE FROM pollux_like_turns {where} RETURNING digest", *values)
     if not used:
         tx.run("DELETE FROM pollux_like_segments WHERE scope = ? AND id = ?", scope, segment)
-    return [str(row[0]) for row in gone], messages
+    return [keys.raw(row[0]) for row in gone], sum(row[0] for row in shown)
 
 
 def stale(tx: Transaction, scope: str, older_than: float) -> list[str]:
@@ -178,8 +185,15 @@ def verify(tx: Transaction, policy: Policy, scope: str, id: str) -> tuple[int, s
     """(turns, what is wrong or None) of one conversation: the chain, its parsing, the transcript."""
     head = rows.get(tx, scope, id)
     try:
-        records.assembled(rows.states(tx, policy, head, head.turns), head.turns, head.digest)
-        rows.transcript(tx, policy, head, 1, head.turns)
-    except (StoreDamagedError, ContinuationError, ConfigurationError, canonical.JSONPolicyError) as error:
+        opened = rows.keys_of(tx, policy, head)
+        records.assembled(rows.states(tx, opened, head, head.turns), head.turns, head.digest)
+        rows.transcript(tx, opened, head, 1, head.turns)
+    except (
+        StoreDamagedError,
+        StoreKeyError,
+        ContinuationError,
+        ConfigurationError,
+        canonical.JSONPolicyError,
+    ) as error:
         return head.turns, getattr(error, "message", None) or str(error)
     return head.turns, None

@@ -1,10 +1,10 @@
-"""Turns as they are stored, and back: the one place where text is redacted, sealed, checked and brought up to date."""
+"""Turns as they are stored, and back: the one place where text is redacted, checked and brought up to date."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, cast
+from typing import Any, NamedTuple, cast
 
 from pollux_like import canonical, plugins
 from pollux_like.continuation import FORMAT, UPCASTERS, VERSION, Continuation, turns_of
@@ -12,40 +12,22 @@ from pollux_like.errors import ConfigurationError, ContinuationError, StoreDamag
 from pollux_like.messages import Message
 from pollux_like.output import Finish, Metrics, Notice, Output, Status, Usage
 from pollux_like.provider import Vendor
+from pollux_like.sealing import ContinuationSealer
+from pollux_like.store.keys import Box
 
 GENESIS = canonical.sha256(FORMAT)
 """The digest before the first turn."""
 
 
-class Sealing(Protocol):
-    """Encryption at rest. `context` names the place: a history segment, which forks share, or one conversation.
-
-    `unseal` raises StoreError for text that `seal` did not give for that context.
-    """
-
-    def seal(self, text: str, context: str) -> str:
-        """What is stored in place of the text; free of U+0000."""
-        ...
-
-    def unseal(self, text: str, context: str) -> str:
-        """The text again."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What happens to text on its way. `redact` sees each transcript message; opaque state cannot be redacted."""
+    """What happens to text on its way. `redact` sees each transcript message; opaque state cannot be redacted.
+
+    `sealer` wraps the data keys that all conversation text is sealed with.
+    """
 
     redact: Callable[[Message], Message] | None = None
-    sealing: Sealing | None = None
-
-    def sealed(self, text: str, context: str) -> str:
-        """The write point of conversation text."""
-        return text if self.sealing is None else self.sealing.seal(text, context)
-
-    def unsealed(self, text: str, context: str) -> str:
-        """The read point of conversation text."""
-        return text if self.sealing is None else self.sealing.unseal(text, context)
+    sealer: ContinuationSealer | None = None
 
     def redacted(self, message: Message) -> Message:
         """The message as the transcript keeps it. Raises ConfigurationError where the hook gives something else."""
@@ -57,11 +39,6 @@ class Policy:
                 "the redact hook gave no message of the same role", hint="Return Message(...) with other content"
             )
         return result
-
-
-def context(scope: str, kind: Literal["segment", "conversation"], number: int) -> str:
-    """Where a text lies, as `Sealing` gets it: turns in a history segment, all else in a conversation."""
-    return canonical.dumps([scope, kind, number])
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +61,8 @@ class Record:
 class Shown:
     """One turn of the transcript, for display and audit: never the source of a request.
 
-    `seq` counts the turns of the conversation from 1. `usage` is None for turns that were imported.
+    `seq` counts the turns of the conversation from 1. `usage` is None for turns that were imported. `digest` names the
+    turn as the rows do: in a sealed store it is not that of the continuation.
     """
 
     seq: int
@@ -162,48 +140,52 @@ def of_saved(continuation: Continuation) -> list[Record]:
     return records
 
 
-def message_row(message: Message) -> tuple[str, str, str | None]:
-    """Role, content as a JSON string (which has no U+0000), and the rest as JSON where there is any."""
-    fields = message.to_jsonable()
-    role, content = fields.pop("role"), fields.pop("content")
-    return role, canonical.dumps(content), canonical.dumps(fields) if fields else None
+def shown_text(record: Record, messages: Sequence[Message]) -> str:
+    """What is shown of a turn as JSON text; of its usage the numbers that are not 0."""
+    fields: dict[str, Any] = {"finish": record.finish, "messages": [message.to_jsonable() for message in messages]}
+    if record.usage is not None:
+        numbers = record.usage.to_jsonable()
+        fields["usage"] = {name: number for name, number in numbers.items() if number and name != "total_tokens"}
+    if record.details:
+        fields["details"] = dict(record.details)
+    return canonical.dumps(fields)
 
 
-def message_of(role: str, content: str, extra: str | None) -> Message:
-    """Back from `message_row`."""
-    rest: dict[str, Any] = {} if extra is None else canonical.loads(extra)
-    return Message.from_jsonable({"role": role, "content": canonical.loads(content), **rest})
+def shown_of(seq: int, text: str, fingerprint: str, digest: str, created_at: float) -> Shown:
+    """Back from `shown_text`."""
+    fields: dict[str, Any] = canonical.loads(text)
+    usage = fields.get("usage")
+    return Shown(
+        seq, tuple(map(Message.from_jsonable, fields["messages"])), fields["finish"],
+        None if usage is None else Usage(**usage), fingerprint, digest, created_at, fields.get("details", {}),
+    )  # fmt: skip
 
 
-def usage_row(usage: Usage | None) -> str | None:
-    """JSON of the numbers that are not 0."""
-    if usage is None:
-        return None
-    numbers = usage.to_jsonable()
-    return canonical.dumps({name: number for name, number in numbers.items() if number and name != "total_tokens"})
-
-
-def usage_of(text: str | None) -> Usage | None:
-    """Back from `usage_row`."""
-    return None if text is None else Usage(**canonical.loads(text))
-
-
-def checksum(digest: str, shown: Sequence[object]) -> str:
+def checksum(digest: str, fingerprint: str, shown: str) -> str:
     """SHA-256 over what is shown of a turn, bound to its opaque digest."""
-    return canonical.sha256(canonical.dumps([digest, *shown]))
+    return canonical.sha256(f"{digest}\n{fingerprint}\n{shown}")
 
 
-def assembled(rows: Sequence[tuple[int, str, str]], turns: int, digest: str) -> Continuation | None:
-    """The continuation of rows (format version, digest, line) in order; None of none.
+class Stored(NamedTuple):
+    """A turn as it was read: format version, digest as the row names it, opaque line, and the box that names."""
+
+    version: int
+    digest: str
+    line: str
+    box: Box
+
+
+def assembled(rows: Sequence[Stored], turns: int, digest: str) -> Continuation | None:
+    """The continuation of rows in order; None of none.
 
     Each row's digest must follow from the one before it, across upcasters too: what was saved after one of them ran
     chains on what it gave. Raises StoreDamagedError where a row is missing, was changed or does not fit.
     """
-    if len(rows) != turns or (rows[-1][1] if rows else GENESIS) != digest:
+    if len(rows) != turns or (rows[-1].digest if rows else GENESIS) != digest:
         raise damaged("turns are missing or do not fit the head")
     if not rows:
         return None
-    newest = max(version for version, _, _ in rows)
+    newest = max(row.version for row in rows)
     if newest > VERSION:
         raise StoreSchemaError(
             f"the conversation has turns of version {newest}, this library knows up to {VERSION}",
@@ -211,13 +193,13 @@ def assembled(rows: Sequence[tuple[int, str, str]], turns: int, digest: str) -> 
         )
     before = GENESIS
     lines: list[str] = []
-    version = rows[0][0]
-    for row_version, row_digest, line in rows:
+    version = rows[0].version
+    for row_version, row_digest, line, box in rows:
         if row_version != version:
             lines, before = _upcast(lines, before, version, row_version)
             version = row_version
         before = after(before, line)
-        if before != row_digest:
+        if box.name(before) != row_digest:
             raise damaged(f"turn {len(lines) + 1} does not follow from the one before it")
         lines.append(line)
     saved = _saved(lines, before, version)

@@ -10,17 +10,15 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from pollux_like import canonical
 from pollux_like.continuation import VERSION
 from pollux_like.errors import ConflictError, UnknownConversationError
-from pollux_like.messages import Message
-from pollux_like.store import records
+from pollux_like.store import keys, records
 from pollux_like.store.database import Transaction
-from pollux_like.store.records import Policy, Record, Shown
+from pollux_like.store.keys import Box, Keys
+from pollux_like.store.records import Policy, Record, Shown, Stored
 
-_HEAD = "number, id, revision, segment, turns, digest, title, metadata, pending, pending_key, pending_digest, created_at, updated_at, writer"  # noqa: E501
+_HEAD = "number, id, revision, segment, turns, digest, title, metadata, pending, pending_key, pending_digest, created_at, updated_at, writer, EXISTS (SELECT 1 FROM pollux_like_keys WHERE conversation = number) AS sealed"  # noqa: E501
 
 CHAIN = """chain (segment, base, upto, parent) AS (
   SELECT id, base, CAST(? AS BIGINT), parent FROM pollux_like_segments WHERE scope = ? AND id = ?
@@ -44,12 +42,13 @@ class Head:
     digest: str
     title: str | None
     metadata: str = field(repr=False)
-    pending: str | None = field(repr=False)
+    pending: bytes | None = field(repr=False)
     pending_key: str | None
     pending_digest: str | None
     created_at: float
     updated_at: float
     writer: str = field(repr=False)
+    sealed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +86,25 @@ def get(tx: Transaction, scope: str, id: str) -> Head:
     return head
 
 
+def keys_of(tx: Transaction, policy: Policy, head: Head) -> Keys:
+    """The keys of a head. Raises StoreKeyError."""
+    return keys.of(tx, policy.sealer, head.scope, head.id, head.number, sealed=bool(head.sealed))
+
+
 def landed(tx: Transaction, scope: str, id: str, writer: str) -> Head | None:
     """The head, if the write of that token is the newest one to it."""
     head = find(tx, scope, id)
     return head if head is not None and head.writer == writer else None
 
 
-def create(tx: Transaction, scope: str, id: str, title: str | None, metadata: str, writer: str) -> Head:
-    """A new head without turns. Raises ConflictError where the id is taken."""
+def landed_with_keys(tx: Transaction, policy: Policy, scope: str, id: str, writer: str) -> tuple[Head, Keys] | None:
+    """The same, with the keys."""
+    head = landed(tx, scope, id, writer)
+    return None if head is None else (head, keys_of(tx, policy, head))
+
+
+def create(tx: Transaction, policy: Policy, scope: str, id: str, title: str | None, metadata: str, writer: str) -> Head:
+    """A new head without turns, and its keys. Raises ConflictError where the id is taken."""
     now = time.time()
     segment = _segment(tx, scope, None, None, 0)
     done = tx.run(
@@ -107,6 +117,7 @@ def create(tx: Transaction, scope: str, id: str, title: str | None, metadata: st
             f"there is a conversation {id[:80]!r} already", hint="Load it, or choose another id",
             expected=0, actual=get(tx, scope, id).revision,
         )  # fmt: skip
+    keys.made(tx, policy.sealer, scope, get(tx, scope, id).number, (keys.OWN, segment))
     return _owned(tx, scope, id, segment)
 
 
@@ -153,52 +164,61 @@ def conflict(expected: int, actual: int) -> ConflictError:
 
 
 def append(
-    tx: Transaction, policy: Policy, scope: str, segment: int, first: int, turns: Sequence[Record],
+    tx: Transaction, policy: Policy, box: Box, segment: int, first: int, turns: Sequence[Record],
     key: str | None = None, input_digest: str | None = None,
-) -> None:  # fmt: skip
-    """The one write point of turns: opaque lines to one table, what is shown of them to two others."""
-    place = records.context(scope, "segment", segment)
+) -> str:  # fmt: skip
+    """The one write point of turns: opaque lines to one table, what is shown of them to the other.
+
+    `box` is that of the segment. Returns the digest of the last turn as the rows name it.
+    """
     now = time.time()
     states: list[tuple[object, ...]] = []
     entries: list[tuple[object, ...]] = []
-    messages: list[tuple[object, ...]] = []
+    asked = None if input_digest is None else bytes.fromhex(box.name(input_digest))
+    digest = records.GENESIS
     for seq, record in enumerate(turns, start=first):
-        states.append((segment, seq, VERSION, record.digest, policy.sealed(record.line, place)))
-        shown = [records.message_row(policy.redacted(message)) for message in record.messages]
-        usage = records.usage_row(record.usage)
-        details = canonical.dumps(dict(record.details))
-        check = records.checksum(record.digest, [record.fingerprint, record.finish, usage, details, shown])
-        entries.append((segment, seq, record.fingerprint, record.finish, usage, details, key, input_digest, check, now))
-        for position, (role, content, extra) in enumerate(shown):
-            sealed = None if extra is None else policy.sealed(extra, place)
-            messages.append((segment, seq, position, role, policy.sealed(content, place), sealed))
+        digest = box.name(record.digest)
+        states.append((segment, seq, VERSION, bytes.fromhex(digest), box.seal(record.line, f"turn {seq}")))
+        messages = [policy.redacted(message) for message in record.messages]
+        shown = records.shown_text(record, messages)
+        check = box.name(records.checksum(digest, record.fingerprint, shown))
+        entries.append((
+            segment, seq, box.seal(shown, f"shown {seq}"), len(messages), bytes.fromhex(record.fingerprint), key, asked,
+            bytes.fromhex(check), now,
+        ))  # fmt: skip
     tx.many("INSERT INTO pollux_like_turns (segment, seq, version, digest, state) VALUES (?, ?, ?, ?, ?)", states)
     tx.many(
-        "INSERT INTO pollux_like_entries (segment, seq, fingerprint, finish, usage, details, idempotency_key, "
-        "input_digest, checksum, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO pollux_like_entries (segment, seq, shown, messages, fingerprint, idempotency_key, input_digest, "
+        "checksum, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         entries,
     )
-    tx.many(
-        "INSERT INTO pollux_like_messages (segment, seq, position, role, content, extra) VALUES (?, ?, ?, ?, ?, ?)",
-        messages,
-    )
+    return digest
 
 
-def states(tx: Transaction, policy: Policy, head: Head, upto: int) -> list[tuple[int, str, str]]:
-    """(version, digest, line) of the first `upto` turns, in order: one query, however many turns and forks."""
+def states(tx: Transaction, opened: Keys, head: Head, upto: int) -> list[Stored]:
+    """The first `upto` turns, in order: one query, however many turns and forks."""
     scope = head.scope
     found = tx.all(
-        f"WITH RECURSIVE {CHAIN} SELECT t.segment, t.version, t.digest, t.state FROM chain "
+        f"WITH RECURSIVE {CHAIN} SELECT t.segment, t.seq, t.version, t.digest, t.state FROM chain "
         "JOIN pollux_like_turns t ON t.segment = chain.segment AND t.seq > chain.base AND t.seq <= chain.upto "
         "ORDER BY t.seq",
         upto, scope, head.segment, scope,
     )  # fmt: skip
-    if policy.sealing is None:
-        return [(version, digest, state) for _, version, digest, state in found]
     return [
-        (version, digest, policy.unsealed(state, records.context(scope, "segment", segment)))
-        for segment, version, digest, state in found
+        Stored(version, keys.raw(digest).hex(), box.unseal(state, f"turn {seq}"), box)
+        for segment, seq, version, digest, state in found
+        for box in (opened.box(segment),)
     ]
+
+
+def digests(tx: Transaction, head: Head) -> list[bytes]:
+    """The digests of a head's turns; no key is needed for that."""
+    found = tx.all(
+        f"WITH RECURSIVE {CHAIN} SELECT t.digest FROM chain JOIN pollux_like_turns t "
+        "ON t.segment = chain.segment AND t.seq > chain.base AND t.seq <= chain.upto",
+        head.turns, head.scope, head.segment, head.scope,
+    )  # fmt: skip
+    return [row[0] for row in found]
 
 
 def lock_tree(tx: Transaction, scope: str, root: int) -> None:
@@ -206,22 +226,30 @@ def lock_tree(tx: Transaction, scope: str, root: int) -> None:
     tx.run("UPDATE pollux_like_segments SET root = root WHERE scope = ? AND id = ?", scope, root)
 
 
-def fork(tx: Transaction, head: Head, turns: int, id: str, title: str | None, metadata: str, writer: str) -> Head:
+def fork(
+    tx: Transaction, policy: Policy, head: Head, turns: int, id: str, title: str | None, metadata: str, writer: str
+) -> Head:
     """A new head that shares the first turns of another. The caller holds the other's row."""
-    created = create(tx, head.scope, id, title, metadata, writer)
+    opened = keys_of(tx, policy, head)
+    created = create(tx, policy, head.scope, id, title, metadata, writer)
     digest = _branch(tx, head, turns, created.segment)
     tx.run(
         "UPDATE pollux_like_conversations SET turns = ?, digest = ? WHERE scope = ? AND id = ?",
         turns, digest, head.scope, id,
     )  # fmt: skip
-    return get(tx, head.scope, id)
+    found = get(tx, head.scope, id)
+    shared = tx.all(f"WITH RECURSIVE {CHAIN} SELECT segment FROM chain", turns, head.scope, found.segment, head.scope)
+    keys.shared(tx, policy.sealer, opened, found.number, [row[0] for row in shared if row[0] != found.segment])
+    return found
 
 
-def rewind(tx: Transaction, head: Head, turns: int, expected: int, writer: str) -> Head:
+def rewind(tx: Transaction, policy: Policy, head: Head, turns: int, expected: int, writer: str) -> Head:
     """The head goes back to its first turns; those after it stay until the conversation is deleted."""
+    keys_of(tx, policy, head)  # a store of another kind writes nothing here
     segment = _segment(tx, head.scope, None, None, 0)
     change(tx, head.scope, head.id, expected, writer, segment=segment, turns=turns, pending=None, pending_key=None,
            pending_digest=None)  # fmt: skip
+    keys.made(tx, policy.sealer, head.scope, head.number, (segment,))
     _owned(tx, head.scope, head.id, segment)
     digest = _branch(tx, head, turns, segment)
     tx.run("UPDATE pollux_like_conversations SET digest = ? WHERE scope = ? AND id = ?", digest, head.scope, head.id)
@@ -247,7 +275,7 @@ def _branch(tx: Transaction, head: Head, turns: int, segment: int) -> str:
         "UPDATE pollux_like_segments SET root = ?, parent = ?, base = ? WHERE scope = ? AND id = ?",
         root, parent, turns, scope, segment,
     )  # fmt: skip
-    return str(digest)
+    return keys.raw(digest).hex()
 
 
 def hold(tx: Transaction, scope: str, id: str) -> Head:
@@ -256,47 +284,34 @@ def hold(tx: Transaction, scope: str, id: str) -> Head:
     return get(tx, scope, id)
 
 
-def transcript(tx: Transaction, policy: Policy, head: Head, first: int, last: int) -> list[Shown]:
+def transcript(tx: Transaction, opened: Keys, head: Head, first: int, last: int) -> list[Shown]:
     """What is shown of the turns `first` to `last`. Raises StoreDamagedError where it is not what was written."""
     scope = head.scope
-    where = "ON x.segment = chain.segment AND x.seq > chain.base AND x.seq <= chain.upto AND x.seq >= ? ORDER BY x.seq"
-    bound = (min(last, head.turns), scope, head.segment, scope, first)
-    entries = tx.all(
-        f"WITH RECURSIVE {CHAIN} SELECT x.seq, x.fingerprint, x.finish, x.usage, x.details, x.checksum, x.created_at, "
-        "(SELECT digest FROM pollux_like_turns t WHERE t.segment = x.segment AND t.seq = x.seq) "
-        f"FROM chain JOIN pollux_like_entries x {where}",
-        *bound,
-    )
+    upto = min(last, head.turns)
     found = tx.all(
-        f"WITH RECURSIVE {CHAIN} SELECT x.segment, x.seq, x.role, x.content, x.extra "
-        f"FROM chain JOIN pollux_like_messages x {where}, x.position",
-        *bound,
-    )
-    texts: dict[int, list[tuple[str, str, str | None]]] = {}
-    for segment, seq, role, content, extra in found:
-        place = records.context(scope, "segment", segment)
-        rest = None if extra is None else policy.unsealed(extra, place)
-        texts.setdefault(seq, []).append((role, policy.unsealed(content, place), rest))
-    if len(entries) != max(0, bound[0] - first + 1):
+        f"WITH RECURSIVE {CHAIN} SELECT x.segment, x.seq, x.shown, x.fingerprint, x.checksum, x.created_at, "
+        "(SELECT digest FROM pollux_like_turns t WHERE t.segment = x.segment AND t.seq = x.seq) "
+        "FROM chain JOIN pollux_like_entries x "
+        "ON x.segment = chain.segment AND x.seq > chain.base AND x.seq <= chain.upto AND x.seq >= ? ORDER BY x.seq",
+        upto, scope, head.segment, scope, first,
+    )  # fmt: skip
+    if len(found) != max(0, upto - first + 1):
         raise records.damaged("rows of the transcript are missing")
-    return [_shown(entry, texts.get(entry[0], [])) for entry in entries]
+    return [_shown(opened.box(segment), *entry) for segment, *entry in found]
 
 
-def _shown(entry: tuple[Any, ...], rows: list[tuple[str, str, str | None]]) -> Shown:
-    seq, fingerprint, finish, usage, details, check, created_at, digest = entry
-    if records.checksum(digest, [fingerprint, finish, usage, details, rows]) != check:
+def _shown(box: Box, seq: int, shown: object, stamp: object, check: object, created_at: float, of: object) -> Shown:
+    text, fingerprint, digest = box.unseal(shown, f"shown {seq}"), keys.raw(stamp).hex(), keys.raw(of).hex()
+    if box.name(records.checksum(digest, fingerprint, text)) != keys.raw(check).hex():
         raise records.damaged(f"the transcript of turn {seq} is not what was written")
-    messages: tuple[Message, ...] = tuple(records.message_of(*row) for row in rows)
-    return Shown(
-        seq, messages, finish, records.usage_of(usage), fingerprint, digest, created_at, canonical.loads(details)
-    )
+    return records.shown_of(seq, text, fingerprint, digest, created_at)
 
 
-def keyed(tx: Transaction, head: Head, key: str) -> tuple[int, str] | None:
-    """(turn, digest of its input) of the turn that was made with an idempotency key."""
+def keyed(tx: Transaction, head: Head, key: str) -> tuple[int, int, str] | None:
+    """(turn, segment, digest of its input as the row names it) of the turn that was made with an idempotency key."""
     row = tx.one(
-        f"WITH RECURSIVE {CHAIN} SELECT x.seq, x.input_digest FROM chain JOIN pollux_like_entries x "
+        f"WITH RECURSIVE {CHAIN} SELECT x.seq, x.segment, x.input_digest FROM chain JOIN pollux_like_entries x "
         "ON x.segment = chain.segment AND x.seq > chain.base AND x.seq <= chain.upto WHERE x.idempotency_key = ?",
         head.turns, head.scope, head.segment, head.scope, key,
     )  # fmt: skip
-    return None if row is None else (int(row[0]), str(row[1]))
+    return None if row is None else (int(row[0]), int(row[1]), keys.raw(row[2]).hex())

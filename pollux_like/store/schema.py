@@ -10,11 +10,11 @@ from pollux_like.store.database import Transaction
 Dialect = Literal["sqlite", "postgresql"]
 
 _WORDS: dict[Dialect, dict[str, str]] = {
-    "sqlite": {"identity": "INTEGER PRIMARY KEY AUTOINCREMENT", "real": "REAL", "rowless": " WITHOUT ROWID"},
+    "sqlite": {"identity": "INTEGER PRIMARY KEY AUTOINCREMENT", "real": "REAL", "bytes": "BLOB"},
     "postgresql": {
         "identity": "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
         "real": "DOUBLE PRECISION",
-        "rowless": "",
+        "bytes": "BYTEA",
     },
 }
 
@@ -30,7 +30,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
   digest TEXT NOT NULL,
   title TEXT,
   metadata TEXT NOT NULL,
-  pending TEXT,
+  pending {bytes},
   pending_key TEXT,
   pending_digest TEXT,
   writer TEXT NOT NULL,
@@ -53,36 +53,25 @@ STEPS: tuple[tuple[str, ...], ...] = (
   segment BIGINT NOT NULL REFERENCES pollux_like_segments (id),
   seq BIGINT NOT NULL,
   version INTEGER NOT NULL,
-  digest TEXT NOT NULL,
-  state TEXT NOT NULL,
+  digest {bytes} NOT NULL,
+  state {bytes} NOT NULL,
   PRIMARY KEY (segment, seq)
 )""",
         """CREATE TABLE pollux_like_entries (
   segment BIGINT NOT NULL,
   seq BIGINT NOT NULL,
-  fingerprint TEXT NOT NULL,
-  finish TEXT NOT NULL,
-  usage TEXT,
-  details TEXT NOT NULL,
+  shown {bytes} NOT NULL,
+  messages INTEGER NOT NULL,
+  fingerprint {bytes} NOT NULL,
   idempotency_key TEXT,
-  input_digest TEXT,
-  checksum TEXT NOT NULL,
+  input_digest {bytes},
+  checksum {bytes} NOT NULL,
   created_at {real} NOT NULL,
   PRIMARY KEY (segment, seq),
   FOREIGN KEY (segment, seq) REFERENCES pollux_like_turns (segment, seq)
-){rowless}""",
+)""",
         """CREATE INDEX pollux_like_entries_key ON pollux_like_entries (segment, idempotency_key)
   WHERE idempotency_key IS NOT NULL""",
-        """CREATE TABLE pollux_like_messages (
-  segment BIGINT NOT NULL,
-  seq BIGINT NOT NULL,
-  position INTEGER NOT NULL,
-  role TEXT NOT NULL,
-  content TEXT NOT NULL,
-  extra TEXT,
-  PRIMARY KEY (segment, seq, position),
-  FOREIGN KEY (segment, seq) REFERENCES pollux_like_turns (segment, seq)
-)""",
         """CREATE TABLE pollux_like_effects (
   conversation BIGINT NOT NULL REFERENCES pollux_like_conversations (number),
   turn TEXT NOT NULL,
@@ -90,9 +79,16 @@ STEPS: tuple[tuple[str, ...], ...] = (
   arguments_digest TEXT NOT NULL,
   state TEXT NOT NULL,
   owner TEXT NOT NULL,
-  result TEXT,
+  result {bytes},
   PRIMARY KEY (conversation, turn, call_id, arguments_digest)
 )""",
+        """CREATE TABLE pollux_like_keys (
+  conversation BIGINT NOT NULL REFERENCES pollux_like_conversations (number),
+  segment BIGINT NOT NULL,
+  wrapped TEXT NOT NULL,
+  PRIMARY KEY (conversation, segment)
+)""",
+        "CREATE INDEX pollux_like_keys_segment ON pollux_like_keys (segment)",
     ),
 )
 """Step n brings the tables to version n. A step that was released never changes."""

@@ -1,13 +1,23 @@
-"""SQLite: one connection that writes, a few that read, in WAL mode. `memory:` is one connection for both."""
+"""SQLite: one connection that writes, a few that read, in WAL mode. `memory:` is one connection for both.
+
+Writers that wait at the same time are committed together: the disk is asked once for all of them.
+"""
 
 from __future__ import annotations
 
 import queue
 import sqlite3
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
 
 from pollux_like.errors import (
     ConfigurationError,
@@ -24,6 +34,8 @@ T = TypeVar("T")
 
 BUSY_TIMEOUT_S = 5.0
 """Longest wait for another process that writes, per attempt."""
+MOST_TOGETHER = 64
+"""Most transactions of one commit, so that another process gets its turn."""
 _OLDEST = (3, 35, 0)  # RETURNING
 
 
@@ -43,6 +55,16 @@ class _Rows:
 
     def many(self, sql: str, rows: Iterable[Sequence[object]]) -> None:
         self._connection.executemany(sql, rows)
+
+
+@dataclass(slots=True, eq=False)
+class _Write:
+    """A work function that waits for its turn, and then what came of it."""
+
+    work: Callable[[Transaction], Any]
+    result: Any = None
+    error: BaseException | None = None
+    done: bool = False
 
 
 class SQLite(Database):
@@ -66,16 +88,21 @@ class SQLite(Database):
         self._migrate = migrate
         self._lock = threading.Lock()
         self._writer: sqlite3.Connection | None = None
+        self._waiting: deque[_Write] = deque()
+        self._turn: anyio.lowlevel.RunVar[anyio.Lock] = anyio.lowlevel.RunVar("pollux_like_store_turn")
         self._readers: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
 
     def transact(self, work: Callable[[Transaction], T], *, writing: bool) -> T:
         """Writers queue here; readers see the last commit and wait for nobody."""
         try:
-            if writing or self._path is None:
+            if writing:
+                own = _Write(work)
+                self._waiting.append(own)
+                self._flush(own)
+                return cast("T", _outcome(own))
+            if self._path is None:
                 with self._lock:
-                    if self._writer is None:
-                        self._writer = self._opened()
-                    return _transacted(self._writer, work, "BEGIN IMMEDIATE")
+                    return _transacted(self._writing(), work, "BEGIN")
             reader = self._reader()
             try:
                 return _transacted(reader, work, "BEGIN")
@@ -83,6 +110,54 @@ class SQLite(Database):
                 self._readers.put(reader)
         except sqlite3.Error as error:
             raise _typed(error) from error
+
+    async def _done(self, work: Callable[[Transaction], T], writing: bool) -> T:
+        """Of the writers on one event loop, the one whose turn it is commits for all that wait."""
+        if not writing:
+            return await super()._done(work, writing)
+        try:
+            turn = self._turn.get()
+        except LookupError:
+            turn = anyio.Lock()
+            self._turn.set(turn)
+        own = _Write(work)
+        self._waiting.append(own)
+        try:
+            async with turn:
+                if not own.done:
+                    await self._in_thread(lambda: self._flush(own), writing)
+        except BaseException:
+            if not self._withdrawn(own):  # another one is at it: as with a thread of its own, its end is waited for
+                with anyio.CancelScope(shield=True):
+                    await anyio.to_thread.run_sync(self._flush, own)
+            if not own.done:
+                raise
+        return cast("T", _outcome(own))
+
+    def _withdrawn(self, own: _Write) -> bool:
+        try:
+            self._waiting.remove(own)
+        except ValueError:
+            return False
+        return True
+
+    def _flush(self, own: _Write) -> None:
+        """Whoever gets the lock commits everything that waits."""
+        with self._lock:
+            while not own.done:
+                _commit(self._writing, self._batch())
+
+    def _batch(self) -> list[_Write]:
+        batch: list[_Write] = []
+        with suppress(IndexError):  # there are no more; some may have been withdrawn just now
+            while len(batch) < MOST_TOGETHER:
+                batch.append(self._waiting.popleft())
+        return batch
+
+    def _writing(self) -> sqlite3.Connection:
+        if self._writer is None:
+            self._writer = self._opened()
+        return self._writer
 
     def close(self) -> None:
         """Checkpoint and close."""
@@ -107,8 +182,7 @@ class SQLite(Database):
             return self._readers.get_nowait()
         except queue.Empty:
             with self._lock:
-                if self._writer is None:
-                    self._writer = self._opened()
+                self._writing()
             return self._connected()
 
     def _connected(self) -> sqlite3.Connection:
@@ -187,6 +261,56 @@ def _transacted(connection: sqlite3.Connection, work: Callable[[Transaction], T]
             connection.execute("ROLLBACK")
         raise
     return result
+
+
+def _commit(opened: Callable[[], sqlite3.Connection], batch: list[_Write]) -> None:
+    """All of them in one transaction, each behind a savepoint; where SQLite refuses that, each in one of its own."""
+    try:
+        connection = opened()
+        if len(batch) == 1 or not _together(connection, batch):
+            for one in batch:
+                _settle(one, lambda work: _transacted(connection, work, "BEGIN IMMEDIATE"))
+    except BaseException as error:  # noqa: BLE001  the store cannot be opened, or is locked: everybody is told
+        for one in batch:
+            one.error = error
+    for one in batch:
+        one.done = True
+
+
+def _together(connection: sqlite3.Connection, batch: list[_Write]) -> bool:
+    """Whether they were committed. Raises where another process keeps the lock."""
+
+    def work(tx: Transaction) -> None:
+        for one in batch:
+            connection.execute("SAVEPOINT one")
+            _settle(one, lambda work: work(tx))
+            if isinstance(one.error, sqlite3.Error):
+                raise one.error
+            if one.error is not None:
+                connection.execute("ROLLBACK TO one")
+            connection.execute("RELEASE one")
+
+    try:
+        _transacted(connection, work, "BEGIN IMMEDIATE")
+    except sqlite3.Error as error:
+        if isinstance(_typed(error), StoreUnavailableError):
+            raise
+        return False
+    return True
+
+
+def _outcome(own: _Write) -> Any:
+    if own.error is None:
+        return own.result
+    raise _typed(own.error) if isinstance(own.error, sqlite3.Error) else own.error
+
+
+def _settle(one: _Write, run: Callable[[Callable[[Transaction], Any]], Any]) -> None:
+    one.error = None
+    try:
+        one.result = run(one.work)
+    except BaseException as error:  # noqa: BLE001  it belongs to whoever brought the work
+        one.error = error
 
 
 def _typed(error: sqlite3.Error) -> StoreError:

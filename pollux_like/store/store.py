@@ -16,11 +16,13 @@ from pollux_like.continuation import Continuation
 from pollux_like.errors import ConfigurationError, StoreError
 from pollux_like.messages import Message
 from pollux_like.output import Output
-from pollux_like.store import inputs, lifecycle, records, rows
+from pollux_like.sealing import ContinuationSealer
+from pollux_like.store import inputs, keys, lifecycle, records, rows
 from pollux_like.store.conversation import Conversation
 from pollux_like.store.database import Database, Transaction
+from pollux_like.store.keys import Key, Keys
 from pollux_like.store.lifecycle import Match, Receipt, Report
-from pollux_like.store.records import Policy, Sealing
+from pollux_like.store.records import Policy, Stored
 from pollux_like.store.rows import Head, Summary
 
 
@@ -28,7 +30,7 @@ def open_store(
     url: str,
     *,
     redact: Callable[[Message], Message] | None = None,
-    sealing: Sealing | None = None,
+    sealer: ContinuationSealer | None = None,
     migrate: bool = True,
     synchronous: Literal["full", "normal"] = "full",
     connections: int = 10,
@@ -38,13 +40,15 @@ def open_store(
     * `sqlite:///file.db` (relative), `sqlite:////folder/file.db` (absolute), `memory:`, `postgresql://...` (psycopg
       and its pool, extra "postgres").
     * `redact`: a function that each transcript message goes through before it is stored; opaque state cannot be
-      redacted. `sealing`: encryption of all conversation text at rest.
+      redacted. `sealer`: encryption of all conversation text at rest; see docs/sealing.md.
     * `migrate`: bring older tables up to date. `synchronous` (SQLite): "full" survives the loss of power,
       "normal" only that of the process. `connections` (PostgreSQL): most of this process.
 
     Raises ConfigurationError for a URL or a value that cannot be used.
     """
     checks.text(url, "url")
+    if sealer is not None and not isinstance(sealer, ContinuationSealer):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ConfigurationError(f"sealer is {checks.kind(sealer)}", hint="Give a ContinuationSealer([...])")
     checks.flag(migrate, "migrate")
     checks.one_of(synchronous, "synchronous", ("full", "normal"))
     checks.whole(connections, "connections", least=1, most=1000)
@@ -66,7 +70,7 @@ def open_store(
         raise ConfigurationError(
             "the url is of no store that is known", hint="Use sqlite:///file.db, postgresql://host/name or memory:"
         )
-    return ConversationStore(database, Policy(redact, sealing))
+    return ConversationStore(database, Policy(redact, sealer))
 
 
 def _file(url: str) -> Path:
@@ -101,15 +105,16 @@ class ConversationStore:
         turns = [] if continuation is None else records.of_saved(continuation)
         writer = uuid.uuid4().hex
 
-        def work(tx: Transaction) -> Head:
-            head = rows.create(tx, scope, name, title, plain, writer)
-            if not turns:
-                return head
-            rows.append(tx, self.policy, scope, head.segment, 1, turns)
-            return rows.change(tx, scope, name, 0, writer, turns=len(turns), digest=turns[-1].digest)
+        def work(tx: Transaction) -> tuple[Head, Keys]:
+            head = rows.create(tx, self.policy, scope, name, title, plain, writer)
+            opened = rows.keys_of(tx, self.policy, head)
+            if turns:
+                digest = rows.append(tx, self.policy, opened.box(head.segment), head.segment, 1, turns)
+                head = rows.change(tx, scope, name, 0, writer, turns=len(turns), digest=digest)
+            return head, opened
 
-        head = await self.database.write(work, landed=lambda tx: rows.landed(tx, scope, name, writer))
-        return Conversation(self, head, continuation)
+        head, opened = await self.database.write(work, landed=self.landed(scope, name, writer))
+        return Conversation(self, head, opened, continuation)
 
     async def load(self, id: str, *, scope: str, expected_fingerprint: str | None = None) -> Conversation:
         """The conversation at its newest revision, its whole chain checked.
@@ -120,20 +125,21 @@ class ConversationStore:
         inputs.name(scope, "scope")
         inputs.name(id, "id")
 
-        def work(tx: Transaction) -> tuple[Head, list[tuple[int, str, str]], str | None]:
+        def work(tx: Transaction) -> tuple[Head, Keys, list[Stored], str | None]:
             head = rows.get(tx, scope, id)
+            opened = rows.keys_of(tx, self.policy, head)
             last = None
             if expected_fingerprint is not None and head.turns:
-                last = rows.transcript(tx, self.policy, head, head.turns, head.turns)[0].fingerprint
-            return head, rows.states(tx, self.policy, head, head.turns), last
+                last = rows.transcript(tx, opened, head, head.turns, head.turns)[0].fingerprint
+            return head, opened, rows.states(tx, opened, head, head.turns), last
 
-        head, found, last = await self.database.read(work)
+        head, opened, found, last = await self.database.read(work)
         if last != expected_fingerprint and head.turns:
             raise StoreError(
                 "the last turn was taken in an environment with another fingerprint",
                 hint="Use the same instructions, sources and tools, or load without expected_fingerprint",
             )
-        return Conversation(self, head, records.assembled(found, head.turns, head.digest))
+        return Conversation(self, head, opened, records.assembled(found, head.turns, head.digest))
 
     async def append(self, id: str, output: Output, *, scope: str, expected: int) -> Conversation:
         """Store a turn that was taken elsewhere, if the conversation is still at revision `expected`."""
@@ -150,22 +156,40 @@ class ConversationStore:
 
         Raises ConflictError where there is one of the new id.
         """
-        head = await self.forked(id, new_id, scope=scope, at=at, title=title)
-        return Conversation(self, head, await self.continuation_at(head, head.turns))
+        head, opened = await self.forked(id, new_id, scope=scope, at=at, title=title)
+        return Conversation(self, head, opened, await self.continuation_at(head, opened, head.turns))
 
-    async def forked(self, id: str, new_id: str | None, *, scope: str, at: int | None, title: str | None) -> Head:
-        """The head of a new fork, whose state is not loaded."""
+    async def forked(
+        self, id: str, new_id: str | None, *, scope: str, at: int | None, title: str | None
+    ) -> tuple[Head, Keys]:
+        """The head and keys of a new fork, whose state is not loaded."""
         name, writer = _new(new_id), uuid.uuid4().hex
         inputs.name(scope, "scope")
         inputs.name(id, "id")
         title = None if title is None else inputs.name(title, "title")
 
-        def work(tx: Transaction) -> Head:
+        def work(tx: Transaction) -> tuple[Head, Keys]:
             head = rows.hold(tx, scope, id)
             turns = head.turns if at is None else checks.whole(at, "at", least=0, most=head.turns)
-            return rows.fork(tx, head, turns, name, title or head.title, head.metadata, writer)
+            made = rows.fork(tx, self.policy, head, turns, name, title or head.title, head.metadata, writer)
+            return made, rows.keys_of(tx, self.policy, made)
 
-        return await self.database.write(work, landed=lambda tx: rows.landed(tx, scope, name, writer))
+        return await self.database.write(work, landed=self.landed(scope, name, writer))
+
+    async def rewound(self, head: Head, turns: int) -> tuple[Head, Keys]:
+        """The head and keys after a rewind, by compare-and-set."""
+        writer = uuid.uuid4().hex
+
+        def work(tx: Transaction) -> tuple[Head, Keys]:
+            held = rows.hold(tx, head.scope, head.id)
+            made = rows.rewind(tx, self.policy, held, turns, head.revision, writer)
+            return made, rows.keys_of(tx, self.policy, made)
+
+        return await self.database.write(work, landed=self.landed(head.scope, head.id, writer))
+
+    def landed(self, scope: str, id: str, writer: str) -> Callable[[Transaction], tuple[Head, Keys] | None]:
+        """Reads back whether the write of that token is the newest one."""
+        return lambda tx: rows.landed_with_keys(tx, self.policy, scope, id, writer)
 
     async def rewind(self, id: str, to: int, *, scope: str, expected: int | None = None) -> Conversation:
         """Go back to the first `to` turns; those after it stay until the conversation is deleted."""
@@ -247,10 +271,30 @@ class ConversationStore:
                 problems.append((name, problem))
         return Report(len(names), turns, tuple(problems))
 
-    async def continuation_at(self, head: Head, turns: int) -> Continuation | None:
+    async def rotate(self, *, progress: Callable[[int, int], None] | None = None, batch: int = 100) -> int:
+        """Wrap every data key of the store, of all scopes, with the sealer's first key. Returns how many were not.
+
+        Turns are not written anew. Each `batch` is a transaction of its own, and `progress` is then called with the
+        numbers of wrappings that were looked at and rewrapped so far. May be run while others write, and again after
+        it was ended: workers whose sealer has another first key make wrappings under that. Raises StoreKeyError.
+        """
+        sealer = self.policy.sealer
+        if sealer is None:
+            raise ConfigurationError("the store was opened without a sealer", hint="Open it with sealer=...")
+        checks.whole(batch, "batch", least=1, most=10_000)
+        after, seen, count = (-1, -1), 0, 0
+        while found := await self.database.read(_wrappings(after, batch)):
+            if not all(sealer.is_current(wrapped) for _, wrapped in found):
+                count += await self.database.write(_rewrapping(sealer, found), again=True)
+            after, seen = (found[-1][0].conversation, found[-1][0].segment), seen + len(found)
+            if progress is not None:
+                progress(seen, count)
+        return count
+
+    async def continuation_at(self, head: Head, opened: Keys, turns: int) -> Continuation | None:
         """The state after that many turns of a head."""
-        found = await self.database.read(lambda tx: rows.states(tx, self.policy, head, turns))
-        return records.assembled(found, turns, found[-1][1] if found else records.GENESIS)
+        found = await self.database.read(lambda tx: rows.states(tx, opened, head, turns))
+        return records.assembled(found, turns, found[-1].digest if found else records.GENESIS)
 
     async def aclose(self) -> None:
         """Close every connection."""
@@ -272,6 +316,14 @@ def _pruning(scope: str, id: str, limit: float) -> Callable[[Transaction], Recei
 
 def _verifying(policy: Policy, scope: str, id: str) -> Callable[[Transaction], tuple[int, str | None]]:
     return lambda tx: lifecycle.verify(tx, policy, scope, id)
+
+
+def _wrappings(after: tuple[int, int], batch: int) -> Callable[[Transaction], list[tuple[Key, str]]]:
+    return lambda tx: keys.wrappings(tx, after, batch)
+
+
+def _rewrapping(sealer: ContinuationSealer, found: list[tuple[Key, str]]) -> Callable[[Transaction], int]:
+    return lambda tx: keys.rewrap(tx, sealer, found)
 
 
 def _new(id: str | None) -> str:

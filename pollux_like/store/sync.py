@@ -15,6 +15,7 @@ from pollux_like.environment import Environment
 from pollux_like.input import Input
 from pollux_like.messages import Message, ToolCall, ToolResult
 from pollux_like.output import Output
+from pollux_like.sealing import ContinuationSealer
 from pollux_like.settings import Arguments
 from pollux_like.sources import Source
 from pollux_like.store import conversation as _conversation
@@ -23,7 +24,7 @@ from pollux_like.store import store as _store
 from pollux_like.store.effects import Effect
 from pollux_like.store.inputs import Pending
 from pollux_like.store.lifecycle import Match, Receipt, Report
-from pollux_like.store.records import Sealing, Shown
+from pollux_like.store.records import Shown
 from pollux_like.store.rows import Summary
 
 T = TypeVar("T")
@@ -37,7 +38,7 @@ def open_store(
     url: str,
     *,
     redact: Callable[[Message], Message] | None = None,
-    sealing: Sealing | None = None,
+    sealer: ContinuationSealer | None = None,
     migrate: bool = True,
     synchronous: Literal["full", "normal"] = "full",
     connections: int = 10,
@@ -45,7 +46,7 @@ def open_store(
     """See `pollux_like.open_store`."""
     return ConversationStore(
         _store.open_store(
-            url, redact=redact, sealing=sealing, migrate=migrate, synchronous=synchronous, connections=connections
+            url, redact=redact, sealer=sealer, migrate=migrate, synchronous=synchronous, connections=connections
         )
     )
 
@@ -106,6 +107,10 @@ class ConversationStore:
     def verify(self, id: str | None = None, *, scope: str) -> Report:
         """Check chains and transcripts."""
         return _call(partial(self._store.verify, id, scope=scope))
+
+    def rotate(self, *, progress: Callable[[int, int], None] | None = None, batch: int = 100) -> int:
+        """Wrap every data key with the sealer's first key."""
+        return _call(partial(self._store.rotate, progress=progress, batch=batch))
 
     def close(self) -> None:
         """Close every connection."""

@@ -15,7 +15,7 @@ from pollux_like.testing import Scripted, say
 
 ENV = Environment()
 SCOPE = "random"
-TABLES = ("conversations", "segments", "turns", "entries", "messages", "effects")
+TABLES = ("conversations", "segments", "turns", "entries", "effects", "keys")
 
 
 async def said_in(store: ConversationStore, name: str) -> list[str]:

@@ -98,7 +98,7 @@ async def test_a_server_that_stays_away_is_an_error(server: Server, monkeypatch:
 
 @pytest.mark.parametrize(
     "word",
-    [b"UPDATE pollux_like_conv", b"INSERT INTO pollux_like_turns", b"INSERT INTO pollux_like_messages", b"COMMIT\0"],
+    [b"UPDATE pollux_like_conv", b"INSERT INTO pollux_like_turns", b"INSERT INTO pollux_like_entries", b"COMMIT\0"],
 )
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 async def test_a_connection_that_is_cut_at_a_statement(postgres: str, proxy: Proxy, word: bytes, after: bool) -> None:

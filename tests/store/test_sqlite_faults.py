@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
+from functools import partial
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import pytest
 
-from pollux_like import ConfigurationError, Environment, Input, StoreError
+from pollux_like import ConfigurationError, ConflictError, Environment, Input, StoreError
 from pollux_like.errors import (
     StoreDamagedError,
     StoreFullError,
@@ -142,9 +145,14 @@ async def test_an_older_schema_is_not_changed_unasked(file: Path) -> None:
 @pytest.mark.parametrize(
     ("sql", "loads"),
     [
-        ("UPDATE pollux_like_turns SET state = replace(state, '1xx', '9xx') WHERE seq = 2", False),
-        ("UPDATE pollux_like_turns SET state = state || ' ' WHERE seq = 3", False),
-        ("UPDATE pollux_like_turns SET digest = '00' WHERE seq = 2", False),
+        (
+            "UPDATE pollux_like_turns SET state = CAST(replace(CAST(state AS TEXT), '1xx', '9xx') AS BLOB) WHERE seq = 2",
+            False,
+        ),
+        ("UPDATE pollux_like_turns SET state = CAST(state || ' ' AS BLOB) WHERE seq = 3", False),
+        ("UPDATE pollux_like_turns SET state = 'no bytes' WHERE seq = 2", False),
+        ("UPDATE pollux_like_turns SET state = x'ff' WHERE seq = 2", False),
+        ("UPDATE pollux_like_turns SET digest = x'00' WHERE seq = 2", False),
         ("DELETE FROM pollux_like_turns WHERE seq = 2", False),
         ("DELETE FROM pollux_like_turns WHERE seq = 3", False),
         (
@@ -153,11 +161,13 @@ async def test_an_older_schema_is_not_changed_unasked(file: Path) -> None:
         ),
         ("UPDATE pollux_like_conversations SET turns = 2", False),
         ("UPDATE pollux_like_conversations SET digest = 'x'", False),
-        ("UPDATE pollux_like_messages SET content = '\"forged\"' WHERE seq = 2 AND position = 1", True),
-        ("DELETE FROM pollux_like_messages WHERE seq = 1", True),
-        ("UPDATE pollux_like_entries SET usage = '{\"input_tokens\":7}' WHERE seq = 1", True),
+        (
+            "UPDATE pollux_like_entries SET shown = CAST(replace(CAST(shown AS TEXT), '1xx', '9xx') AS BLOB) WHERE seq = 2",
+            True,
+        ),
+        ("UPDATE pollux_like_entries SET fingerprint = checksum WHERE seq = 1", True),
+        ("UPDATE pollux_like_entries SET shown = (SELECT shown FROM pollux_like_entries WHERE seq = 1)", True),
         ("DELETE FROM pollux_like_entries WHERE seq = 2", True),
-        ("UPDATE pollux_like_entries SET finish = 'length' WHERE seq = 3", True),
     ],
 )
 async def test_every_change_behind_its_back_is_seen(file: Path, sql: str, loads: bool) -> None:
@@ -239,3 +249,97 @@ async def test_two_loops_can_share_a_store(file: Path) -> None:
 
     assert await anyio.to_thread.run_sync(lambda: anyio.run(elsewhere)) == 3
     await store.aclose()
+
+
+async def test_writers_that_wait_together_do_not_share_their_failures(file: Path) -> None:
+    """They are committed at once: one that is refused, fails or finds no space takes nobody else's turn with it."""
+    async with open_store(f"sqlite:///{file}") as store:
+        for number in range(10):
+            await store.create(f"c{number}", scope="t")
+        talks = [await store.load(f"c{number}", scope="t") for number in range(10)]
+        late = await store.load("c0", scope="t")
+        pages = store.database._writer.execute("PRAGMA page_count").fetchone()[0]
+        store.database._writer.execute(f"PRAGMA max_page_count = {pages + 12}")
+        failed: dict[str, Exception] = {}
+
+        async def turn(name: str, conversation: Conversation, text: str) -> None:
+            try:
+                await conversation.interact(ENV, Input("x"), Scripted([say(text)]).config)
+            except StoreError as error:
+                failed[name] = error
+
+        async def broken() -> None:
+            with pytest.raises(ZeroDivisionError):
+                await store.database.write(lambda tx: 1 / 0)
+
+        def hold() -> None:
+            """The lock is kept until everybody waits behind it."""
+            with store.database._lock:
+                held.set()
+                go.wait(10)
+
+        held, go = threading.Event(), threading.Event()
+        async with anyio.create_task_group() as group:
+            group.start_soon(anyio.to_thread.run_sync, hold)
+            await anyio.to_thread.run_sync(held.wait)
+            for number, conversation in enumerate(talks):
+                group.start_soon(turn, f"c{number}", conversation, "y" * (300_000 if number == 5 else 10))
+            group.start_soon(turn, "late", late, "y")
+            group.start_soon(broken)
+            while len(store.database._waiting) < 12:
+                await anyio.sleep(0.001)
+            go.set()
+        assert {name: type(error) for name, error in failed.items()} in (
+            {"c5": StoreFullError, "late": ConflictError}, {"c5": StoreFullError, "c0": ConflictError},
+        )  # fmt: skip
+        for number in range(10):
+            assert (await store.load(f"c{number}", scope="t")).turns == (number != 5)
+        assert (await store.verify(scope="t")).problems == ()
+
+
+async def test_all_that_wait_are_told_of_a_lock(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(database, "ATTEMPTS", 1)
+    async with open_store(f"sqlite:///{file}") as store:
+        await store.create("a", scope="t")
+        other = sqlite3.connect(file, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        told: list[str] = []
+
+        async def create(number: int) -> None:
+            try:
+                await store.create(f"c{number}", scope="t")
+            except StoreUnavailableError as error:
+                told.append(str(error))
+
+        async with anyio.create_task_group() as group:
+            for number in range(6):
+                group.start_soon(create, number)
+        other.close()
+        assert len(told) == 6
+        assert [summary.id for summary in await store.list(scope="t")] == ["a"]
+
+
+async def test_a_write_that_is_cancelled_while_it_waits_is_not_done(file: Path) -> None:
+    async with open_store(f"sqlite:///{file}") as store:
+        await store.create("a", scope="t")
+        held, go = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            with store.database._lock:
+                held.set()
+                go.wait(10)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(anyio.to_thread.run_sync, hold)
+            await anyio.to_thread.run_sync(held.wait)
+            group.start_soon(partial(store.create, "first", scope="t"))
+            while len(store.database._waiting) < 1:
+                await anyio.sleep(0.001)
+            async with anyio.create_task_group() as inner:
+                inner.start_soon(partial(store.create, "given up", scope="t"))
+                while len(store.database._waiting) < 2:
+                    await anyio.sleep(0.001)
+                inner.cancel_scope.cancel()
+            go.set()
+        assert {summary.id for summary in await store.list(scope="t")} == {"a", "first"}

@@ -14,7 +14,7 @@ from pollux_like.input import Input
 from pollux_like.messages import Message, ToolResult
 from pollux_like.testing.script import call, say
 from pollux_like.testing.scripted import Scripted
-from pollux_like.testing.store_conformance.support import ENV, Factory, refused, scope, talked, texts
+from pollux_like.testing.store_conformance.support import ENV, Factory, refused, scope, searched, talked, texts
 
 
 async def forks_share_and_never_mix(factory: Factory) -> None:
@@ -65,8 +65,8 @@ async def deletion_erases_what_no_fork_shares(factory: Factory) -> None:
         receipt = await store.delete("trunk", scope=tenant)
         assert (receipt.turns, receipt.messages, receipt.kept) == (1, 2, 2)
         assert set(receipt.digests) < digests
-        assert not await store.search("3", scope=tenant)
-        assert [match.id for match in await store.search("You said 1", scope=tenant)] == ["fork"]
+        assert not await searched(store, tenant, "3")
+        assert await searched(store, tenant, "You said 1") in (["fork"], None)
         assert await texts(await store.load("fork", scope=tenant)) == [
             "1",
             "You said 1",
@@ -87,7 +87,7 @@ async def rewound_turns_go_with_their_conversation(factory: Factory) -> None:
         conversation = await talked(store, tenant, "1", "2", "3", id="a")
         await conversation.rewind(1)
         await conversation.interact(ENV, Input("4"), Scripted([say("four")]).config)
-        assert not await store.search("You said 3", scope=tenant)
+        assert not await searched(store, tenant, "You said 3")
         fork = await conversation.fork("b")
         await fork.rewind(1)
         receipt = await store.delete("a", scope=tenant)
@@ -144,6 +144,8 @@ async def search_finds_words_as_they_stand(factory: Factory) -> None:
     async with factory() as store:
         tenant = scope()
         await talked(store, tenant, 'Straße 100%_! "q" \\ end\nnext', id="a")
+        if await searched(store, tenant, "e") is None:
+            return
         for words, found in (
             ("STRAße", 2), ("straSSe", 0), ("100%_!", 2), ("100__", 0), ('"Q" \\', 2), ("\\n", 0), ("end\nnext", 2),
             ("you SAID", 1), ("role", 0), ("u000", 0), ("%", 2),
@@ -176,7 +178,7 @@ async def the_transcript_is_redacted_and_the_state_is_not(factory: Factory) -> N
         output = await conversation.interact(ENV, Input("PIN 4711?"), model.config)
         assert output.text == "Your PIN is 4711"
         assert await texts(conversation) == ["PIN ****?", "Your PIN is ****"]
-        assert not await store.search("4711", scope=tenant)
+        assert not await searched(store, tenant, "4711")
         await (await store.load("a", scope=tenant)).interact(ENV, Input("Again"), model.config)
         assert model.requests[1].messages[0]["content"] == "PIN 4711?"
 

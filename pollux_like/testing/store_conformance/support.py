@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from pollux_like.environment import Environment
-from pollux_like.errors import PolluxLikeError
+from pollux_like.errors import ConfigurationError, PolluxLikeError
 from pollux_like.input import Input
 from pollux_like.store import Conversation, ConversationStore
 from pollux_like.testing.script import say
@@ -43,6 +43,14 @@ async def talked(store: ConversationStore, tenant: str, *said: str, id: str | No
     for word in said:
         await conversation.interact(ENV, Input(word), model.config)
     return conversation
+
+
+async def searched(store: ConversationStore, tenant: str, words: str) -> list[str] | None:
+    """The ids of the conversations that a search finds; None in a sealed store, which refuses it."""
+    if store.policy.sealer is not None:
+        await refused(ConfigurationError, store.search(words, scope=tenant))
+        return None
+    return [match.id for match in await store.search(words, scope=tenant)]
 
 
 async def texts(conversation: Conversation) -> list[str]:

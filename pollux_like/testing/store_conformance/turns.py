@@ -22,7 +22,7 @@ from pollux_like.output import Output
 from pollux_like.store import Conversation
 from pollux_like.testing.script import answer, call, refuse, say, think
 from pollux_like.testing.scripted import Scripted
-from pollux_like.testing.store_conformance.support import ENV, Factory, refused, scope, talked, texts
+from pollux_like.testing.store_conformance.support import ENV, Factory, refused, scope, searched, talked, texts
 from pollux_like.turn import interact
 
 
@@ -82,7 +82,7 @@ async def a_scope_sees_only_its_own(factory: Factory) -> None:
         ):  # fmt: skip
             await refused(UnknownConversationError, made)
         assert not await store.list(scope=other)
-        assert not await store.search("secret", scope=other)
+        assert not await searched(store, other, "secret")
         assert not await store.prune(scope=other, older_than=timedelta(0))
         assert (await store.verify(scope=other)).conversations == 0
         await talked(store, other, "mine", id="a")
