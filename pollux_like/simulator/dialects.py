@@ -10,6 +10,7 @@ from pollux_like.simulator.messages import Messages
 from pollux_like.simulator.options import Options
 from pollux_like.simulator.responses import Responses
 from pollux_like.simulator.router import Router
+from pollux_like.simulator.vllm import VLLM
 from pollux_like.simulator.wire import Dialect
 
 
@@ -20,5 +21,6 @@ def dialects(ledger: Ledger, options: Options) -> tuple[Dialect, ...]:
         Messages(ledger, options),
         GenerateContent(ledger, options),
         *(Chat(ledger, options, flavour) for flavour in FLAVOURS),
+        VLLM(ledger, options),
         Router(ledger, options),
     )

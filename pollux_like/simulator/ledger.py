@@ -63,6 +63,7 @@ class Ledger:
     bare_calls: set[str] = field(default_factory=set[str])
     reasoned: set[str] = field(default_factory=set[str])
     adopted: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    prompts: list[str] = field(default_factory=list[str])
     answers: int = field(default=0, init=False)
     _source: random.Random | None = field(default=None, init=False, repr=False)
 
@@ -72,7 +73,7 @@ class Ledger:
 
     def forget(self) -> None:
         """Everything issued so far becomes unknown, and a seed starts again."""
-        for memory in (self.responses, self.items, self.bare_calls, self.reasoned, self.adopted):
+        for memory in (self.responses, self.items, self.bare_calls, self.reasoned, self.adopted, self.prompts):
             memory.clear()
         self.answers = 0
 

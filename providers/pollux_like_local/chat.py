@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pollux_like.canonical import dumps, sha256
+from pollux_like.engine import Choice, gbnf
 from pollux_like.errors import ConfigurationError, ContextOverflowError
 from pollux_like_local import grammar, tools
 from pollux_like_local.prompt import Turn
@@ -90,7 +91,11 @@ class Chat:
         turns = tools.choice_turns(request.tools, options, request.last_message)
         prompt = self._fits(self.runtime.tokenize(self.runtime.template.render(turns)))
         done = self.runtime.generate(
-            prompt, max_tokens=_CHOICE_TOKENS, cancelled=self.cancelled, grammar=grammar.choice(options), temperature=0
+            prompt,
+            max_tokens=_CHOICE_TOKENS,
+            cancelled=self.cancelled,
+            grammar=gbnf(Choice(tuple(options))),
+            temperature=0,
         )
         self._overhead += done.generated
         # Only a name of more than _CHOICE_TOKENS tokens is cut; it then is the one that begins so.

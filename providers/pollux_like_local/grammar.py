@@ -1,12 +1,12 @@
 """Constraints on generated text, as the runtime takes them.
 
 JSON schemas become llguidance grammars (https://github.com/guidance-ai/llguidance, docs/syntax.md and
-docs/json_schema.md), the form that the runtime's own schema conversion makes. Fixed choices are GBNF.
+docs/json_schema.md), the form that the runtime's own schema conversion makes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 from pollux_like.canonical import dumps
@@ -16,11 +16,6 @@ _NESTED = {"items", "prefixItems", "additionalProperties", "anyOf", "oneOf"}
 
 ANSWER = r"root ::= [^{ \n] [^\x00]*"
 """Text that is no JSON object: keeps an answer from imitating the tool calls before it."""
-
-
-def choice(options: Iterable[str]) -> str:
-    """Exactly one of the options."""
-    return "root ::= " + " | ".join(_quoted(option) for option in options)
 
 
 def json_value(schema: dict[str, Any], *, strict: bool, eot_id: int) -> str:
@@ -58,8 +53,3 @@ def _close(schema: Any) -> Any:
     if "properties" in closed:
         closed.setdefault("additionalProperties", False)
     return closed
-
-
-def _quoted(text: str) -> str:
-    escaped = "".join(c if c.isascii() and c.isalnum() else f"\\U{ord(c):08X}" for c in text)
-    return f'"{escaped}"'

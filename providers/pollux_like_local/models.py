@@ -11,7 +11,7 @@ import importlib.util
 import os
 import re
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from pollux_like.errors import ConfigurationError
 
@@ -83,7 +83,7 @@ def find_model(model: str | Path | None = None) -> Path:
     return packaged.resolve()
 
 
-def model_id(path: Path) -> str:
+def model_id(path: PurePath) -> str:
     """File name in lower case without the quantisation: `SmolLM2-135M-Instruct.Q4_1.gguf` → `smollm2-135m-instruct`."""
     return _QUANTISATION.sub("", path.stem.lower())
 

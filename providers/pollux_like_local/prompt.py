@@ -44,7 +44,8 @@ class Piece:
 class ChatTemplate:
     """A model's Jinja chat template, run in a sandbox. Raises ConfigurationError where it cannot carry a conversation.
 
-    `begins_with_bos` says whether the template writes the begin-of-text token itself.
+    `begins_with_bos` says whether the template writes the begin-of-text token itself; `takes_system`, whether it knows
+    a system turn; `takes_any_order`, whether user turns may follow each other and an assistant's turn may be first.
     """
 
     def __init__(self, source: str, *, bos: str, eos: str) -> None:
@@ -57,10 +58,14 @@ class ChatTemplate:
         except jinja2.TemplateError as error:
             raise _bad_template(str(error)) from None
         self._variables = {"bos_token": bos, "eos_token": eos, "raise_exception": _raise(jinja2.TemplateError)}
-        self._system_turn = True
-        self._system_turn = self._takes_system()
+        self.takes_system = True
+        self.takes_system = self._takes([Turn("system", ("a",)), Turn("user", ("b",))])
         probe = self.render([Turn("user", ("a",)), Turn("assistant", ("b",)), Turn("user", ("c",))])
         self.begins_with_bos = bool(bos) and probe[0].special and probe[0].text.startswith(bos)
+        self.takes_any_order = self._takes(
+            [Turn("assistant", ("a",)), Turn("user", ("b",)), Turn("user", ("c",)), Turn("assistant", ("d",)),
+             Turn("assistant", ("e",)), Turn("user", ("f",))]
+        )  # fmt: skip
         texts = [piece.text for piece in probe]
         self.after_reply = texts[texts.index("b") + 1]
         """What the template writes after an assistant's text; its first token ends the turn."""
@@ -71,7 +76,7 @@ class ChatTemplate:
         The first turn may be of role system. Where the template knows no system turn, its text leads the first user
         turn.
         """
-        if not self._system_turn and len(turns) > 1 and turns[0].role == "system":
+        if not self.takes_system and len(turns) > 1 and turns[0].role == "system":
             turns = [Turn("user", (*turns[0].parts, "\n\n", *turns[1].parts)), *turns[2:]]
         messages = [{"role": turn.role, "content": f"{_OPEN}{i}{_CLOSE}"} for i, turn in enumerate(turns)]
         try:
@@ -83,9 +88,9 @@ class ChatTemplate:
             raise _bad_template("it leaves out, repeats or reorders messages")
         return [*pieces, *(Piece(part, special=False) for part in begin if part)]
 
-    def _takes_system(self) -> bool:
+    def _takes(self, turns: Sequence[Turn]) -> bool:
         try:
-            self.render([Turn("system", ("a",)), Turn("user", ("b",))])
+            self.render(turns)
         except ConfigurationError:
             return False
         return True

@@ -118,9 +118,11 @@ class Runtime:
         max_tokens: int,
         cancelled: Callable[[], bool],
         on_text: Callable[[str], None] | None = None,
+        on_chosen: Callable[[dict[str, Any]], None] | None = None,
         **options: Any,
     ) -> Generated:
-        """Run the model. `options` are fields of llama-server's completion request, `temperature` and so on.
+        """Run the model. `options` are fields of llama-server's completion request, `temperature` and so on;
+        `on_chosen` sees every choice as it comes, its log-probabilities where `logprobs` asks for them.
 
         Raises Cancelled within one evaluation step after `cancelled()` turns true, and APIError where the runtime
         fails.
@@ -133,6 +135,8 @@ class Runtime:
                 last.update(chunk)
                 return True
             chosen = chunk["choices"][0]
+            if on_chosen:
+                on_chosen(chosen)
             if chosen["text"]:
                 texts.append(chosen["text"])
                 if on_text:

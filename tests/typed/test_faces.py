@@ -1,0 +1,133 @@
+"""The other ways in: code that is not async, streams that are left early, and the command line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from typer.testing import CliRunner
+
+from pollux_like.cli import typed as room
+from pollux_like.cli.app import app
+from pollux_like.errors import ConfigurationError
+from pollux_like.simulator import Simulator
+from pollux_like.testing import say
+from pollux_like.typed import ScriptedEngine, TypedAnswer, open_engine, stream, sync
+
+from .cases import MESSAGES, SCHEMA
+
+
+def test_the_same_without_async() -> None:
+    answer = sync.typed(MESSAGES, SCHEMA, engine=ScriptedEngine({"policy_number": "3201456789012345"}))
+    assert answer.values["policy_number"] == "3201456789012345"
+
+
+@pytest.mark.anyio
+async def test_a_stream_gives_fields_and_last_the_answer() -> None:
+    items = [item async for item in stream(MESSAGES, SCHEMA, engine=ScriptedEngine())]
+    assert [item[0] for item in items if isinstance(item, tuple)] == ["policy_number", "reply"]
+    assert isinstance(items[-1], TypedAnswer)
+
+
+@pytest.mark.anyio
+async def test_a_stream_that_is_left_frees_the_engine() -> None:
+    engine = ScriptedEngine()
+    running = stream(MESSAGES, SCHEMA, engine=engine)
+    async for _ in running:
+        break
+    await running.aclose()
+    assert engine.running == 0
+    assert len(engine.prompts) == 1
+
+
+@pytest.mark.anyio
+async def test_a_system_message_can_be_copied_from_and_the_parameter_not() -> None:
+    schema = {"n": {"type": "string", "extract": True, "pattern": "[0-9]{4}", "nullable": True}}
+    hello = {"role": "user", "content": "Hello"}
+    told = [
+        item
+        async for item in stream([{"role": "system", "content": "It is 4021"}, hello], schema, engine=ScriptedEngine())
+    ]
+    assert told[-1].values == {"n": "4021"}  # type: ignore[union-attr]
+    apart = [item async for item in stream([hello], schema, system="It is 4021", engine=ScriptedEngine())]
+    assert apart[-1].values == {"n": None}  # type: ignore[union-attr]
+
+
+@pytest.mark.anyio
+async def test_an_unknown_engine_names_the_known_ones() -> None:
+    with pytest.raises(ConfigurationError, match="llama, openai"):
+        await open_engine("none")
+
+
+@pytest.mark.parametrize(
+    ("missing", "options", "says"),
+    [
+        ("jinja2", {"base_url": "http://127.0.0.1:9"}, 'pip install "pollux-like[typed]"'),
+        ("httpx2", {"base_url": "http://127.0.0.1:9"}, 'pip install "pollux-like[typed]"'),
+        ("xllamacpp", {}, "pollux-like local setup"),
+    ],
+)
+@pytest.mark.anyio
+async def test_what_is_missing_is_named_with_its_command(
+    missing: str, options: dict[str, str], says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(ConfigurationError) as refused:
+        await open_engine(n_ctx=300, **options)  # a window that no other test has loaded
+    assert says in str(refused.value)
+
+
+@pytest.fixture(scope="module")
+def sim() -> Iterator[Simulator]:
+    with Simulator() as running:
+        yield running
+
+
+@pytest.fixture
+def options(sim: Simulator, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    sim.reset()
+    monkeypatch.setenv("SIM_KEY", "sim-key")
+    return ["--engine", "openai", "--base-url", sim.base_url("vllm"), "--key-variable", "SIM_KEY"]
+
+
+def labelled(folder: Path, lines: int) -> str:
+    schema = {f"f{n}": {"type": "enum", "options": ["a", "b"]} for n in range(10)}
+    body = {"messages": [{"role": "user", "content": "a"}], "schema": schema}
+    expected = {name: "a" if index % 3 else "b" for index, name in enumerate(schema)}
+    file = folder / "labelled.jsonl"
+    file.write_text((json.dumps({**body, "expected": expected}) + "\n") * lines)
+    return str(file)
+
+
+def test_calibrate_writes_what_serve_takes(
+    tmp_path: Path, options: list[str], sim: Simulator, served: Callable[[Any], str]
+) -> None:
+    out = tmp_path / "calibrator.json"
+    done = CliRunner().invoke(app, ["typed", "calibrate", labelled(tmp_path, 30), "--out", str(out), *options])
+    assert done.exit_code == 0, done.output
+    assert "300 values" in done.output
+    engine = room.engine_options(sim.base_url("vllm"), None, "SIM_KEY")
+    address = served(room.application("openai", engine, out, []))
+    assert httpx2.get(f"{address}/v1/models").json()["data"][0]["calibrated"] is True
+    body = {"messages": [{"role": "user", "content": "a"}], "schema": {"k": {"type": "enum", "options": ["a", "b"]}}}
+    sim.reply(say("x"))
+    sim.reply(say("a"))
+    field = httpx2.post(f"{address}/v1/typed", json=body).json()["fields"]["k"]
+    assert field["calibrated"] is True
+    assert field["confidence"] == pytest.approx(0.6, abs=0.02), "six in ten of the labelled values were right"
+
+
+def test_too_few_labels_are_refused(tmp_path: Path, options: list[str]) -> None:
+    done = CliRunner().invoke(app, ["typed", "calibrate", labelled(tmp_path, 2), *options])
+    assert done.exit_code == 1
+    assert "20 labelled values" in done.output
+
+
+def test_a_key_that_is_not_set_is_named() -> None:
+    with pytest.raises(ConfigurationError, match="NO_SUCH_KEY"):
+        room.engine_options("http://127.0.0.1:1", None, "NO_SUCH_KEY")
