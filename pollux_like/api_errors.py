@@ -43,10 +43,9 @@ def api_error(
     """
     fields = _inner(body)
     message = _message(fields, body, secret)
-    code, kind = _word(fields.get("code")), _word(fields.get("type"))
-    number = fields.get("code")
+    code, kind = _word(fields.get("code"), secret), _word(fields.get("type"), secret)
     if status is None or status < 400:
-        status = _STATUS_OF.get(code or "", _STATUS_OF.get(kind or "", number if isinstance(number, int) else 500))
+        status = _STATUS_OF.get(code or "", _STATUS_OF.get(kind or "", _number(fields.get("code"))))
     details: dict[str, Any] = {
         "provider": provider,
         "status": status,
@@ -124,8 +123,16 @@ def _inner(body: str | Mapping[str, Any]) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
-def _word(value: object) -> str | None:
-    return value[:80] if isinstance(value, str) and value else None
+def _word(value: object, secret: str | None) -> str | None:
+    if not isinstance(value, str) or not value:
+        return None
+    return canonical.repair_text(value.replace(secret, "***") if secret else value)[:80]
+
+
+def _number(code: object) -> int:
+    """A status that stands where a code would: as a number or its digits. 500 for everything else."""
+    text = str(code) if isinstance(code, (int, str)) and not isinstance(code, bool) else ""
+    return int(text) if re.fullmatch(r"[45]\d\d", text) else 500
 
 
 def _message(fields: Mapping[str, Any], body: str | Mapping[str, Any], secret: str | None) -> str:

@@ -7,12 +7,14 @@ turns themselves never change, so what broke a cache is always one of these, or 
 
 from __future__ import annotations
 
-from pollux_like.continuation import Continuation, Stamp, turns_of
+from pollux_like.continuation import Continuation, Stamp, size_of, turns_of
 from pollux_like.output import Notice, Usage
 
 MIN_TOKENS = 4096
 """Shorter prompts may be below what a provider caches at all: the largest minimum that one documents (Anthropic, prompt
 caching, cache limitations)."""
+MIN_CHARS = 4 * MIN_TOKENS
+"""The same for the conversation before this turn, at four characters a token: what was too short was never written."""
 ENVIRONMENT = ("instructions", "sources", "tools")
 _PLAIN = ("tool_choice", "parallel_tool_calls", "reasoning")
 """Parts whose words can be shown; the others are digests."""
@@ -39,7 +41,7 @@ def changes(then: Stamp, now: Stamp) -> dict[str, str]:
 def broken(before: Continuation | None, now: Stamp, usage: Usage, *, media: bool) -> Notice | None:
     """A notice where nothing of a long conversation was read from the cache. `media`: the turn before or this one has
     sources of its own, which are sent once."""
-    if before is None or usage.cached_tokens or usage.input_tokens < MIN_TOKENS:
+    if before is None or usage.cached_tokens or usage.input_tokens < MIN_TOKENS or size_of(before) < MIN_CHARS:
         return None
     causes = list(changes(turns_of(before)[-1].stamp, now).values())
     if media:

@@ -30,6 +30,8 @@ MAX_ITEM_DEPTH = 200
 """Deepest nesting of a provider's item: a call's arguments may have MAX_DEPTH levels, and stand inside of it."""
 MAX_TURNS = 1_000_000
 
+CONVERSATION = "conversation"
+"""Name in `Turn.state` of the first turn: the provider's id of the answer, where it gave one."""
 STATUSES = ("stop", "tool_calls", "length", "refusal", "content_filter", "pause", "malformed_tool_call", "other")
 
 UPCASTERS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
@@ -272,7 +274,10 @@ def extended(before: Continuation | None, turn: Turn) -> Continuation:
 
 
 def conversation_id(continuation: Continuation) -> str:
-    """The same for every later state and every branch of a conversation: 32 hex digits, made of its first turn."""
+    """The same for every later state and every branch of a conversation: 32 hex digits of its own.
+
+    Made of the first turn, in which the provider's id of the answer makes it one of a kind.
+    """
     return canonical.sha256(f"{_GENESIS}\n{continuation._lines[0]}")[:32]  # pyright: ignore[reportPrivateUsage]
 
 

@@ -75,7 +75,7 @@ class FormatError(ConfigurationError, ValueError):
 
 
 class SchemaError(ConfigurationError):
-    """A schema of typed values that is malformed or unsatisfiable. `path` is the place: `schema.policy_number.pattern`."""
+    """A schema of typed values that is malformed or unsatisfiable. `path` is the place: `schema.number.pattern`."""
 
     def __init__(self, message: str, *, hint: str, path: str) -> None:
         super().__init__(message, hint=hint)

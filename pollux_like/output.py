@@ -41,12 +41,21 @@ class Usage:
 
     @classmethod
     def of(cls, *, input: int, output: int, cached: int = 0, cache_write: int = 0, reasoning: int = 0) -> Usage:
-        """Bring a provider's numbers into the invariants: no negatives, parts within their wholes."""
-        whole_in, whole_out = max(input, 0), max(output, 0)
-        read = min(max(cached, 0), whole_in)
+        """Bring a provider's numbers into the invariants: counts and nothing else, parts within their wholes."""
+        whole_in, whole_out, read = _count(input), _count(output), _count(cached)
+        read = min(read, whole_in)
         return cls(
-            whole_in, whole_out, read, min(max(cache_write, 0), whole_in - read), min(max(reasoning, 0), whole_out)
+            whole_in, whole_out, read, min(_count(cache_write), whole_in - read), min(_count(reasoning), whole_out)
         )
+
+
+def _count(value: object) -> int:
+    """A count as it came: a whole number of at most 2^53, also one written as 12.0; 0 for everything else."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        return 0
+    return min(max(value, 0), 2**53)
 
 
 @dataclass(frozen=True, slots=True)

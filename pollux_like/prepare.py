@@ -61,8 +61,10 @@ def prepare(
     sources = tuple(environment.sources)
     check_media(sources, can.media, vendor.name)
     media, digests = _media(input, turns, can, vendor.name, notices)
-    if environment.cache == "none" and can.caches and not can.cache_off:
-        notices.append(Notice("cache", f'{model} caches prompts by itself, and cache="none" cannot prevent it'))
+    if environment.cache == "none" and not can.cache_off:
+        notices.append(
+            Notice("cache", f'{vendor.name} has no switch for the cache of {model}: cache="none" is not sent')
+        )
     check_settings(settings, can, environment, options, vendor.name, model)
     if input.continuation is not None:
         _check_size(input.continuation, added)

@@ -87,6 +87,7 @@ class Reply:
 
     `native` are its items as JSON text, to the letter. `signed` says that they hold signed or sealed reasoning.
     `state` is what else the provider needs back at the next turn: `response_id` where it stored this one, and the like.
+    The field `response_id` is its id of the answer, stored or not, and `request_id` that of the HTTP request.
     """
 
     native: tuple[str, ...]
@@ -99,6 +100,7 @@ class Reply:
     signed: bool = False
     state: Mapping[str, str] = field(default_factory=dict[str, str], repr=False, hash=False)
     model: str | None = None
+    response_id: str | None = None
     request_id: str | None = None
     notices: tuple[Notice, ...] = ()
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
+from pollux_like import canonical
 from pollux_like.errors import APIError, StreamInterruptedError
 from pollux_like.output import Event, Notice
 from pollux_like.provider import Adapter, Reply, ServerStateLost, Wire
@@ -54,7 +55,7 @@ async def send(this: Sending, adapter: Adapter) -> AsyncGenerator[Event | Reply,
             yield Event("notice", notice=notice)
         except APIError as error:
             if isinstance(error, StreamInterruptedError):
-                error.partial_text = "".join(text)
+                error.partial_text = canonical.repair_text("".join(text))
             wait = _wait(error, this.attempts)
             if shown or not error.retryable or this.attempts >= this.max_attempts or wait is None:
                 raise

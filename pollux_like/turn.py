@@ -12,16 +12,16 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import Any, Unpack
+from typing import Any, TypeAlias, Unpack
 
 from pollux_like import api_errors, cache, canonical, registry, schemas, spans, structured
 from pollux_like.config import Config
-from pollux_like.continuation import MAX_ITEM_DEPTH, MAX_REPLY_CHARS, Turn, extended
+from pollux_like.continuation import CONVERSATION, MAX_ITEM_DEPTH, MAX_REPLY_CHARS, Turn, extended
 from pollux_like.environment import Environment
 from pollux_like.errors import APIError
 from pollux_like.input import Input
 from pollux_like.messages import MAX_TOOL_CALLS, Message, ToolCall
-from pollux_like.output import Event, Metrics, Notice, Output
+from pollux_like.output import Event, EventType, Metrics, Notice, Output
 from pollux_like.prepare import Prepared, check_types, prepare
 from pollux_like.provider import Reply
 from pollux_like.registry import Connect
@@ -134,6 +134,7 @@ async def _run(this: _Turn, config: Config, connect: Connect) -> AsyncGenerator[
 async def _events(this: _Turn, config: Config, connect: Connect) -> AsyncGenerator[Event, None]:
     connection = await connect(config)
     reply: Reply | None = None
+    halves: _Halves = {}
     async with connection.limit:
         yield Event("start")
         for notice in this.sending.notices:
@@ -144,12 +145,32 @@ async def _events(this: _Turn, config: Config, connect: Connect) -> AsyncGenerat
                     reply = item
                 elif item.type == "tool_call" and item.tool_call is not None:
                     yield replace(item, tool_call=_cleaned(item.tool_call, this))
+                elif item.text and (halves or not item.text.isascii()):
+                    whole = _whole(item, halves)
+                    if whole.text:
+                        yield whole
                 else:
                     yield item
     if reply is None:
         raise api_errors.unreadable(config.provider)
+    for kind, index in halves:
+        yield Event(kind, text="\ufffd", index=index)
     for event in _ended(this, reply):  # nothing is held any more: a loop may go on from inside "done"
         yield event
+
+
+_Halves: TypeAlias = dict[tuple[EventType, int | None], str]
+"""The first half of a surrogate pair that ended a piece, by what the piece was of: its other half begins the next."""
+
+
+def _whole(event: Event, halves: _Halves) -> Event:
+    """The event with whole characters only."""
+    key = (event.type, event.index)
+    text = halves.pop(key, "") + event.text
+    if "\ud800" <= text[-1] <= "\udbff":
+        halves[key] = text[-1]
+        text = text[:-1]
+    return replace(event, text=canonical.repair_text(text))
 
 
 def _check_saving(reply: Reply, provider: str) -> None:
@@ -212,9 +233,12 @@ def settle(this: _Turn, reply: Reply) -> Output:
     prepared = this.prepared
     continuation = None
     if prepared.tracked or reply.calls or reply.finish.status == "pause":
+        state = dict(reply.state)
+        if prepared.before is None and reply.response_id is not None:
+            state[CONVERSATION] = reply.response_id
         added = Turn(
             prepared.stamp, prepared.request.added, reply.native, reply.calls, reply.finish.status, reply.signed,
-            dict(reply.state), prepared.media,
+            state, prepared.media,
         )  # fmt: skip
         continuation = extended(prepared.before, added)
     messages = prepared.fresh

@@ -17,6 +17,8 @@ pytestmark = pytest.mark.anyio
 TOOL = ToolDeclaration("look_up", "Look up", {"type": "object", "properties": {"q": {"type": "string"}}})
 LONG = 5_000
 """Input tokens above the least that any provider documents for a cache (4,096)."""
+HELLO = "hello " * 3_000
+"""A first turn that is long enough to have been cached: more than 16,384 characters."""
 
 
 def scripted(cached: int, tokens: int = LONG) -> Scripted:
@@ -27,7 +29,7 @@ def scripted(cached: int, tokens: int = LONG) -> Scripted:
 async def second(
     model: Scripted, before: Environment, after: Environment, to: Config | None = None, **more: Any
 ) -> Output:
-    first = await ask(model.config, "hello", before, **more.pop("first", {}))
+    first = await ask(model.config, HELLO, before, **more.pop("first", {}))
     return await ask(to or model.config, Input("again", continuation=first.continuation), after, **more)
 
 
@@ -76,6 +78,12 @@ async def test_a_cache_that_was_read_or_too_short_is_no_break(cached: int, token
     assert breaks(await second(scripted(cached, tokens), PLAIN, PLAIN)) == []
 
 
+async def test_a_conversation_that_was_too_short_to_be_cached_is_no_break() -> None:
+    model = scripted(0)
+    first = await ask(model.config, "hello", PLAIN)
+    assert breaks(await ask(model.config, Input(HELLO, continuation=first.continuation), PLAIN)) == []
+
+
 async def test_the_first_turn_breaks_nothing() -> None:
     assert breaks(await ask(scripted(0).config, "hello", PLAIN)) == []
 
@@ -84,7 +92,7 @@ async def test_the_event_carries_the_notice_before_done() -> None:
     from wires import watched
 
     model = scripted(0)
-    first = await ask(model.config, "hello", PLAIN)
+    first = await ask(model.config, HELLO, PLAIN)
     output, events = await watched(model.config, Input("again", continuation=first.continuation), PLAIN)
     told = [event.notice.message for event in events if event.notice and event.notice.kind == "cache_break"]
     assert told == breaks(output)
@@ -136,6 +144,17 @@ async def test_none_beside_a_provider_option_is_refused(provider: str, model: st
         await ask(fake.at(provider, model=model), "x", Environment(cache="none"),
                   provider_options={provider: {option: {"mode": "implicit"}}})  # fmt: skip
     assert fake.sent == []
+
+
+@pytest.mark.parametrize("provider", ["local", "openrouter", "gemini", "scripted"])
+async def test_none_where_there_is_no_switch_is_a_notice(provider: str) -> None:
+    from pollux_like.prepare import prepare
+    from pollux_like.registry import vendor_of
+    from pollux_like.settings import Settings
+
+    config = Config(provider, "some/model", api_key="k")
+    made = prepare(vendor_of(config), Environment(cache="none"), Input("x"), config, Settings(), streaming=False)
+    assert [notice.kind for notice in made.notices] == ["cache"]
 
 
 async def test_openai_is_told_not_to_cache_where_it_can_be() -> None:

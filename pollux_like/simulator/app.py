@@ -7,7 +7,8 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from math import isfinite
+from typing import Any, NoReturn
 
 from anyio import to_thread
 from starlette.requests import Request
@@ -58,7 +59,7 @@ class App:
             refusal, delivery = await self._play(seen, exchange, dialect)
         status = 200 if refusal is None else refusal.status
         if refusal is not None:
-            delivery, more = Delivery((dumps(refusal.body).encode(),)), dict(refusal.headers)
+            delivery, more = Delivery((dumps(refusal.body).encode("utf-8", "replace"),)), dict(refusal.headers)
         self.queue.answered(place, None if delivery.ending == "drop" else status)
         await self._send(scope, receive, send, status, {**dialect.headers(), **more}, delivery)
 
@@ -150,15 +151,20 @@ def _checked(dialect: Dialect, exchange: Exchange) -> Refusal | None:
 
 def _object(raw: bytes) -> dict[str, Any] | None:
     try:
-        value = json.loads(raw, parse_constant=_refused)
+        value = json.loads(raw, parse_constant=_refused, parse_float=_finite)
     except (ValueError, RecursionError):
         return None
     return value if is_object(value) else None
 
 
-def _refused(word: str) -> None:
+def _refused(word: str) -> NoReturn:
     """NaN and the infinities are no JSON."""
     raise ValueError(word)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if isfinite(number) else _refused(text)
 
 
 async def _disconnected(receive: Receive) -> None:
@@ -167,7 +173,7 @@ async def _disconnected(receive: Receive) -> None:
 
 
 async def _send_json(send: Send, status: int, body: dict[str, Any]) -> None:
-    raw = dumps(body).encode()
+    raw = dumps(body).encode("utf-8", "replace")
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(raw)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": raw, "more_body": False})

@@ -6,7 +6,7 @@ from typing import Any
 
 from pollux_like.simulator.responses_items import bad
 from pollux_like.simulator.responses_rules import check_function, check_name
-from pollux_like.simulator.shapes import as_array, as_object, as_objects, is_object
+from pollux_like.simulator.shapes import as_array, as_object, as_objects, is_array, is_object
 from pollux_like.simulator.wire import Fault
 
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
@@ -61,6 +61,9 @@ def check_messages(messages: list[Any]) -> Fault | None:
             return _unanswered(pending, param)
         else:
             asked = set()
+        if is_array(message.get("content")) and not all(is_object(part) for part in message["content"]):
+            text = "Invalid type for 'content': expected an array of objects."
+            return bad(text, f"messages.[{n}].content", "invalid_type")
         if role == "assistant":
             fault = _assistant(n, message)
             if fault is not None:

@@ -201,6 +201,7 @@ def _reply(message: dict[str, Any], native: tuple[str, ...], written: list[str])
         signed=any(block.get("type") in _SEALED for block in blocks),
         state={} if container is None else {"container": container},
         model=api_errors.word(message, "model"),
+        response_id=api_errors.word(message, "id"),
         notices=tuple(_transformed(api_errors.objects(message, "input_transformations"))),
     )
 

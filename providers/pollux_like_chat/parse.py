@@ -52,12 +52,19 @@ class _Call:
 
 
 def _joined(before: Any, piece: Any) -> Any:
-    """Texts and lists grow by their pieces, everything else is replaced."""
+    """Texts and lists grow by their pieces, a text beside a list as a part of it; everything else is replaced."""
     if isinstance(before, str) and isinstance(piece, str):
         return before + piece
-    if isinstance(before, list) and isinstance(piece, list):
-        return [*cast("list[Any]", before), *cast("list[Any]", piece)]
+    if isinstance(before, (str, list)) and isinstance(piece, (str, list)):
+        return [*_as_parts(cast("object", before)), *_as_parts(cast("object", piece))]
     return piece
+
+
+def _as_parts(content: object) -> list[Any]:
+    """Content as a list of parts."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}] if content else []
+    return cast("list[Any]", content)
 
 
 class ChatParser:
@@ -108,10 +115,9 @@ class ChatParser:
                 self._message[key] = merged(self._message.get(key, []), api_errors.objects(delta, key))
             elif piece is not None and key not in ("role", "channel"):  # Groq's: names the member that the piece is of
                 self._message[key] = _joined(self._message.get(key), piece)
-                if piece and key == "content":
-                    events.append(Event("text_delta", text=piece))
-                elif piece and key in FIELDS:
-                    events.append(Event("reasoning_delta", text=piece))
+                shown = content_text(piece) if key == "content" or key in FIELDS else ""
+                if shown:
+                    events.append(Event("text_delta" if key == "content" else "reasoning_delta", text=shown))
         return events
 
     def _fragment(self, fragment: dict[str, Any]) -> Event:
@@ -185,7 +191,7 @@ class ChatParser:
         native = _ordered({key: value for key, value in message.items() if details or key != self._dialect.details})
         reason = str(choice["finish_reason"])
         text = canonical.repair_text(content_text(message.get("content")))
-        refusal = message.get("refusal") or None
+        refusal = api_errors.word(message, "refusal")
         calls = _tool_calls(api_errors.objects(message, "tool_calls"), rest.get("id"))
         status = _FINISH.get(reason, "other")
         if status in ("stop", "tool_calls"):
@@ -194,12 +200,13 @@ class ChatParser:
             native=(native,),
             finish=Finish(status, _native(choice, reason) if status == "other" else reason),
             text=text,
-            reasoning=canonical.repair_text(next((str(message[key]) for key in FIELDS if message.get(key)), "")),
-            refusal=None if refusal is None else canonical.repair_text(str(refusal)),
+            reasoning=canonical.repair_text(next(filter(None, (content_text(message.get(key)) for key in FIELDS)), "")),
+            refusal=refusal,
             calls=calls,
             usage=_usage(api_errors.member(rest, "usage")),
             signed=sealed(details),
             model=api_errors.word(rest, "model"),
+            response_id=api_errors.word(rest, "id"),
         )
 
 
@@ -211,8 +218,9 @@ def _native(choice: dict[str, Any], reason: str) -> str:
 def content_text(content: Any) -> str:
     """Text content, or the text parts of a list joined."""
     if isinstance(content, list):
-        parts = cast("list[dict[str, Any]]", content)
-        return "".join(str(part.get("text", "")) for part in parts if part.get("type") in ("text", "output_text"))
+        parts = api_errors.objects({"content": content}, "content")
+        texts = [part.get("text") for part in parts if part.get("type") in ("text", "output_text")]
+        return "".join(text for text in texts if isinstance(text, str))
     return content if isinstance(content, str) else ""
 
 
@@ -267,7 +275,7 @@ def _usage(usage: dict[str, Any]) -> Usage:
 def portable(turn: Turn) -> Portable:
     """What portable history can hold of a turn's message; everything else is a named loss."""
     message = cast("dict[str, Any]", json.loads(turn.native[0])) if turn.native else {}
-    content = canonical.repair_text(content_text(message.get("content")) or str(message.get("refusal") or ""))
+    content = canonical.repair_text(content_text(message.get("content"))) or api_errors.word(message, "refusal") or ""
     known = ("role", "content", "refusal", "tool_calls")
     losses = tuple(f"the member {key} of the message" for key in message if key not in known)
     if not content.strip() and not turn.calls:

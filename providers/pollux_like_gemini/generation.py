@@ -40,13 +40,12 @@ def generation_config(request: Request, notices: list[Notice]) -> dict[str, Any]
     thinking = _thinking(request)
     if thinking:
         ours["thinkingConfig"] = thinking
-    given = checks.json_object(
-        request.options.get("generationConfig", {}), 'provider_options["gemini"]["generationConfig"]'
-    )
+    where = 'provider_options["gemini"]["generationConfig"]'
+    given = checks.maybe_object(request.options.get("generationConfig"), where)
     if given.get("candidateCount", 1) != 1:
         raise ConfigurationError("candidateCount asks for several answers", hint="A conversation has one; leave it out")
     result = merged(ours, given, "generationConfig")
-    both = result.get("thinkingConfig", {})
+    both = checks.maybe_object(result.get("thinkingConfig"), f'{where}["thinkingConfig"]')
     if "thinkingLevel" in both and "thinkingBudget" in both:
         raise ConfigurationError("both a thinking level and a thinking budget are given", hint="Give only one")
     return result

@@ -17,7 +17,7 @@ from pollux_like.output import Event, Finish, Notice, Status, Usage
 from pollux_like.provider import Portable, Reply
 from pollux_like.wire_ids import made_up
 
-from .parts import Part, function_call, kind, says, signature, spoken
+from .parts import Part, decoded, function_call, kind, says, signature, spoken
 from .refusal import holds_error, refusal
 
 _FINISH: dict[str, Status] = {
@@ -43,7 +43,6 @@ class ContentParser:
         self._finish: str | None = None
         self._token: str | None = None
         self._blocked: str | None = None
-        self._answered = False
 
     def feed(self, data: str) -> list[Event]:
         """One chunk: a response with the parts that are new."""
@@ -56,7 +55,6 @@ class ContentParser:
         first = next((one for one in api_errors.objects(chunk, "candidates") if not one.get("index")), None)
         if first is None:
             return []
-        self._answered = True
         parts: list[Part] = api_errors.member(first, "content").get("parts") or []
         finish = api_errors.word(first, "finishReason")
         if finish is not None or any(map(says, parts)):  # what is said after a finish reason needs one of its own
@@ -99,7 +97,7 @@ class ContentParser:
         chunks = canonical.elements(body) if body.lstrip().startswith("[") else (body,)
         for chunk in chunks:
             self.feed(chunk)
-        if not self._answered and self._blocked is None:
+        if self._finish is None and self._blocked is None:
             raise api_errors.unreadable("gemini")
         return self._reply()
 
@@ -126,6 +124,7 @@ class ContentParser:
             signed=any(signature(part) is not None for part in self._parts),
             state={"continuation_token": self._token} if finish.status == "pause" and self._token is not None else {},
             model=api_errors.word(self._seen, "modelVersion"),
+            response_id=api_errors.word(self._seen, "responseId"),
             notices=tuple(self._notices()),
         )
 
@@ -174,7 +173,7 @@ def _count(usage: dict[str, Any], key: str) -> int:
 
 def portable(turn: Turn) -> Portable:
     """What portable history can hold of a turn's parts; everything else is a named loss."""
-    parts: list[Part] = [canonical.loads(text) for text in turn.native]
+    parts: list[Part] = [part for _, part in decoded(turn)]
     text, _ = spoken(parts)
     kept = ("text", "functionCall", "function_call")
     kinds = [kind(part) for part in parts if says(part)]

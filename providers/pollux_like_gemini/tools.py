@@ -23,10 +23,15 @@ _DECLARED = frozenset({"functionDeclarations", "function_declarations"})
 
 def tools_of(request: Request, notices: list[Notice]) -> list[dict[str, Any]]:
     """One tool with all declared functions, then the provider's own."""
-    hosted: list[dict[str, Any]] = list(request.options.get("tools") or ())
+    hosted = checks.json_objects(request.options.get("tools"), 'provider_options["gemini"]["tools"]')
     form = checks.one_of(request.options.get("schemas", "json"), 'provider_options["gemini"]["schemas"]', tuple(FORMS))
     declared = [_declaration(tool, form, notices) for tool in request.tools]
-    theirs = [one for tool in hosted for key in _DECLARED & tool.keys() for one in tool[key] or ()]
+    theirs = [
+        one
+        for tool in hosted
+        for key in _DECLARED & tool.keys()
+        for one in checks.json_objects(tool[key], f'provider_options["gemini"]["tools"]["{key}"]')
+    ]
     for name in {one["name"] for one in declared} & {one.get("name") for one in theirs}:
         raise ConfigurationError(
             f"a tool of provider_options has the name {name!r} of a declared one", hint="Rename one of them"
@@ -55,9 +60,10 @@ def tool_config(request: Request) -> dict[str, Any]:
         if choice.name is not None:
             calling["allowedFunctionNames"] = [choice.name]
         ours["functionCallingConfig"] = calling
-    given = checks.json_object(request.options.get("toolConfig", {}), 'provider_options["gemini"]["toolConfig"]')
-    result = merged(ours, given, "toolConfig")
-    if result.get("functionCallingConfig", {}).get("streamFunctionCallArguments"):
+    where = 'provider_options["gemini"]["toolConfig"]'
+    result = merged(ours, checks.maybe_object(request.options.get("toolConfig"), where), "toolConfig")
+    calling_now = checks.maybe_object(result.get("functionCallingConfig"), f'{where}["functionCallingConfig"]')
+    if calling_now.get("streamFunctionCallArguments"):
         raise ConfigurationError(
             "toolConfig asks for arguments in pieces, which cannot be replayed",
             hint="Leave streamFunctionCallArguments out",

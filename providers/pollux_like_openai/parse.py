@@ -127,6 +127,7 @@ def _reply(response: dict[str, Any], native: tuple[str, ...], store: bool) -> Re
         signed=any(item.get("type") in ("reasoning", "compaction") for item in items),
         state={"response_id": response_id} if store and response_id is not None else {},
         model=api_errors.word(response, "model"),
+        response_id=response_id,
         notices=tuple(_dropped(api_errors.objects(response, "input_transformations"))),
     )
 

@@ -28,6 +28,7 @@ def capabilities(model: str) -> Capabilities:
         media=frozenset({"text", "image", "pdf"}),
         forced_choice_with_reasoning=not model.startswith("anthropic/"),
         max_stop=4,
+        caches=False,  # by model and by the provider behind, which only the answer tells
     )
 
 

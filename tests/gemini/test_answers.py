@@ -7,12 +7,12 @@ from typing import Any
 
 import httpx2
 import pytest
-from gemini.wire import ENV, Body, Fake, answer, call, next_input, saved, streamed, text
+from gemini.wire import ENV, FLASH, Body, Fake, answer, call, next_input, saved, streamed, text
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pollux_like_gemini.parse import ContentParser
 
-from pollux_like import APIError, Input, StreamInterruptedError, ToolResult, handoff, interact
+from pollux_like import APIError, Config, Input, StreamInterruptedError, ToolResult, handoff, interact
 from pollux_like.continuation import turns_of
 from pollux_like.output import Finish
 from pollux_like.provider import Reply
@@ -231,3 +231,42 @@ async def test_streamed_or_not_saved_or_not_the_next_request_is_the_same(piece: 
     assert tuple(event.tool_call for event in events if event.type == "tool_call") == output.tool_calls
     turns = [turns_of(saved(one))[0] for one in (output, again)]
     assert turns[0].native[:-1] == turns[1].native
+
+
+def nested(levels: int) -> dict[str, object]:
+    value: dict[str, object] = {"a": 1}
+    for _ in range(levels - 1):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [{"text": "a\ud83d"}, {"text": "\ude00b"}],
+        [{"text": "a\ud83d"}],
+        [{"functionCall": {"name": "f", "id": "x", "args": {"a": "\ud83d"}}}],
+        [{"functionCall": {"name": "f", "id": "x", "args": nested(100)}}],
+    ],
+)
+async def test_state_that_goes_on_can_be_handed_off(parts: list[dict[str, object]]) -> None:
+    body = {"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}]}
+    answer = httpx2.Response(200, text=json.dumps(body), headers={"content-type": "application/json"})
+    fake = Fake(answer)
+    config = Config("gemini", FLASH, client=fake.client, max_attempts=1)
+    output = await interact(ENV, Input("q", history=[]), config)
+    assert output.continuation is not None
+    history = handoff(output.continuation).history
+    assert [message.role for message in history] == ["user", "assistant"]
+    history[-1].content.encode()
+
+
+@pytest.mark.parametrize("finish", [None, 5])
+async def test_a_body_without_a_finish_reason_is_no_turn(finish: object) -> None:
+    candidate = {"content": {"role": "model", "parts": [{"text": "Hel"}]}, "index": 0, "finishReason": finish}
+    answer = httpx2.Response(
+        200, text=json.dumps({"candidates": [candidate]}), headers={"content-type": "application/json"}
+    )
+    config = Config("gemini", FLASH, client=Fake(answer).client, max_attempts=1)
+    with pytest.raises(APIError, match="cannot be read"):
+        await interact(ENV, Input("q", history=[]), config)
