@@ -45,6 +45,7 @@ docs: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/store.py
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-openreward-* benchmarks/.peers .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
