@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pollux_like.cli.console import console, guarded
+from pollux_like.cli.console import guarded
 
 serve = typer.Typer(no_args_is_help=True, help="Serve typed conversations, or an environment.")
 
@@ -15,7 +15,7 @@ serve = typer.Typer(no_args_is_help=True, help="Serve typed conversations, or an
 @serve.command("typed")
 def typed(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8398,
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes any free one.")] = 8398,
     engine: Annotated[str, typer.Option(help="llama (embedded, or a llama-server), or openai.")] = "llama",
     base_url: Annotated[str | None, typer.Option(help="Server of the model.")] = None,
     model: Annotated[str | None, typer.Option(help="A .gguf file, or the server's name of the model.")] = None,
@@ -29,7 +29,6 @@ def typed(
 
         options = room.engine_options(base_url, model, key_variable)
         app = room.application(engine, options, calibrator, call_url or [])
-        console.print(f"Typed conversations at http://{host}:{port}/")
         room.run(app, host, port)
 
 

@@ -33,6 +33,8 @@ def calibrate(
     """Fit a calibrator for one model; reports ECE and AUC. Refuses under 300 labelled values."""
     with guarded():
         _room()
+        if out.is_dir() or not out.parent.is_dir():
+            raise ConfigurationError(f"{out.name} cannot be written there", hint="Name a file in a folder that exists")
         anyio.run(_calibrate, labelled, out, engine, engine_options(base_url, model, key_variable))
 
 
@@ -92,7 +94,8 @@ def run(app: Any, host: str, port: int) -> None:
     """Serve until interrupted."""
     from pollux_like.typed.server import serve
 
-    serve(app, host, port)
+    shown = f"[{host}]" if ":" in host else host
+    serve(app, host, port, lambda bound: console.print(f"Typed conversations at http://{shown}:{bound}/", markup=False))
 
 
 def _room() -> None:

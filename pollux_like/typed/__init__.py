@@ -10,6 +10,13 @@ Read `run.py` first.
 
 from __future__ import annotations
 
+try:
+    import regex  # noqa: F401  # pyright: ignore[reportUnusedImport]
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f'Typed conversations need {error.name}. Run: pip install "pollux-like[typed]"', name=error.name
+    ) from None
+
 from pollux_like.typed.answers import FieldAnswer, FieldError, Fired, Generated, TypedAnswer, Usage
 from pollux_like.typed.api import default_engine, open_engine, stream, typed
 from pollux_like.typed.calls import Calls

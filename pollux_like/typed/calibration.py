@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import exp, log
+from math import exp, isfinite, log
 from pathlib import Path
 from typing import Any, cast
 
@@ -80,10 +80,15 @@ class Calibrator:
             )
 
     def save(self, path: Path) -> None:
-        """Write as JSON."""
+        """Write as JSON. Raises ConfigurationError where the file cannot be written."""
         curves = {name: list(curve) for name, curve in self.curves.items()}
         saved = {"model": self.model, "prompt_hash": self.prompt_hash, "curves": curves}
-        path.write_text(canonical.dumps(saved) + "\n", "utf-8")
+        try:
+            path.write_text(canonical.dumps(saved) + "\n", "utf-8")
+        except OSError as error:
+            raise ConfigurationError(
+                f"{path.name} cannot be written ({error.strerror})", hint="Name another file"
+            ) from None
 
 
 def load(path: Path) -> Calibrator:
@@ -91,8 +96,10 @@ def load(path: Path) -> Calibrator:
     try:
         saved = canonical.loads(path.read_text("utf-8"))
         curves = {name: (float(a), float(b), float(c)) for name, (a, b, c) in saved["curves"].items()}
+        if not all(isfinite(weight) for curve in curves.values() for weight in curve):
+            raise ValueError
         return Calibrator(str(saved["model"]), str(saved["prompt_hash"]), curves)
-    except (OSError, UnicodeDecodeError, canonical.JSONPolicyError, KeyError, TypeError, ValueError, AttributeError):
+    except (OSError, KeyError, TypeError, ValueError, OverflowError, AttributeError):
         raise ConfigurationError(
             f"{path.name} is no calibrator", hint="Give a file that `pollux-like typed calibrate` wrote"
         ) from None
@@ -102,25 +109,36 @@ async def measure(engine: Engine, labelled: Path) -> list[Row]:
     """Ask every labelled conversation. Values without a confidence are left out. Raises ConfigurationError."""
     rows: list[Row] = []
     try:
-        lines = (await anyio.Path(labelled).read_text("utf-8")).splitlines()
+        lines = (await anyio.Path(labelled).read_text("utf-8-sig")).split("\n")  # JSON may hold other line ends
     except (OSError, UnicodeDecodeError):
         raise ConfigurationError(f"{labelled.name} cannot be read", hint="Give a file of JSON lines") from None
-    for number, line in enumerate(lines):
-        if line.strip():
-            rows += await _line(engine, line, number)
+    requests = [(number, *_read(line, number)) for number, line in enumerate(lines) if line.strip()]
+    for number, request, expected in requests:
+        rows += await _asked(engine, request, expected, number)
     return rows
 
 
-async def _line(engine: Engine, line: str, number: int) -> list[Row]:
+def _read(line: str, number: int) -> tuple[run.Request, dict[str, Any]]:
+    """A labelled line. All are read before the first token is spent."""
+    place = f"line {number + 1}"
     try:
-        body = canonical.loads(line)
-        expected = cast("dict[str, Any]", body["expected"])
-        told = {key: body.get(key) for key in ("messages", "context", "system", "schema")}
-    except (canonical.JSONPolicyError, KeyError, TypeError, AttributeError):
-        raise ConfigurationError(
-            f"line {number + 1} is no labelled conversation", hint='Write a request with "expected"'
-        ) from None
-    request = run.read_request(**told)
+        body = canonical.loads(line, unique_keys=True)
+    except canonical.JSONPolicyError:
+        body = None
+    expected: object = cast("dict[str, Any]", body).get("expected") if isinstance(body, dict) else None
+    if not isinstance(body, dict) or not isinstance(expected, dict) or not expected:
+        raise ConfigurationError(f"{place} is no labelled conversation", hint='Write a request with "expected"')
+    given = cast("dict[str, Any]", body)
+    try:
+        request = run.read_request(**{key: given.get(key) for key in ("messages", "context", "system", "schema")})
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{place}: {error.message}", hint=error.hint) from None
+    if set(cast("dict[str, Any]", expected)) - set(request.order):
+        raise ConfigurationError(f"{place} expects a field that its schema does not have", hint="Correct the name")
+    return request, cast("dict[str, Any]", expected)
+
+
+async def _asked(engine: Engine, request: run.Request, expected: Mapping[str, Any], number: int) -> list[Row]:
     types = {one.name: one.type for one in request.fields}
     rows: list[Row] = []
     async for item in run.fields(engine, request):

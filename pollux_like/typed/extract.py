@@ -1,8 +1,8 @@
 """Copies: which texts a value may be, where they stand, and the spans that prove it.
 
-A copied value begins and ends at word boundaries and stays on one line. Letters of scripts that are written without
-blanks (Han, kana, Thai and the like) are words of their own. A boundary never cuts a combining mark, a variation
-selector or a joined emoji from what it belongs to.
+A copied value begins and ends at word boundaries and stays on one line; U+0000, which grammars end at, ends lines.
+Letters of scripts that are written without blanks (Han, kana, Thai and the like) are words of their own. A boundary
+never cuts a combining mark, a variation selector or a joined emoji from what it belongs to.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _JOINS = regex.compile(
     "[\\p{M}\\u200c\\u200d\\ufe00-\\ufe0f\\U0001f3fb-\\U0001f3ff\\U000e0020-\\U000e007f]", regex.VERSION1
 )
 _INNER = regex.compile(f"(?!{_ALONE})[\\p{{L}}\\p{{N}}_]", regex.VERSION1)
-_LINE = regex.compile("[^\\n\\r\\v\\f\\x1c-\\x1e\\x85\\u2028\\u2029]+")
+_LINE = regex.compile("[^\\x00\\n\\r\\v\\f\\x1c-\\x1e\\x85\\u2028\\u2029]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +46,19 @@ class Span:
     text: str = field(repr=False)
 
 
-def span(text: Text, start: int, end: int) -> Span:
-    """The span of `text.text[start:end]`."""
-    before, inner = utf16(text.text[:start]), utf16(text.text[start:end])
-    return Span(text.source, text.message, text.role, start, end, before, before + inner, text.text[start:end])
+def spans(text: Text, places: Iterable[tuple[int, int]]) -> Iterator[Span]:
+    """The spans of `text.text[start:end]`, the starts in rising order; the text is counted once for all of them."""
+    at = units = 0
+    for start, end in places:
+        units += utf16(text.text[at:start])
+        at = start
+        found = text.text[start:end]
+        yield Span(text.source, text.message, text.role, start, end, units, units + utf16(found), found)
 
 
 def utf16(text: str) -> int:
     """UTF-16 code units, as JavaScript counts characters."""
-    return len(text) + sum(1 for c in text if c > "\uffff")
+    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
 
 
 def bounded(text: str, start: int, end: int) -> bool:
@@ -79,30 +83,35 @@ def occurrences(value: str, texts: Iterable[Text]) -> tuple[Span, ...]:
     """Every word-bounded place of the value, in reading order."""
     found: list[Span] = []
     for text in texts:
-        at = text.text.find(value)
-        while at >= 0 and value:
-            if bounded(text.text, at, at + len(value)):
-                found.append(span(text, at, at + len(value)))
-            at = text.text.find(value, at + 1)
+        found += spans(text, _places(value, text.text))
     return tuple(found)
+
+
+def _places(value: str, text: str) -> Iterator[tuple[int, int]]:
+    at = text.find(value)
+    while at >= 0 and value:
+        if bounded(text, at, at + len(value)):
+            yield at, at + len(value)
+        at = text.find(value, at + 1)
 
 
 def candidates(pattern: str | None, format: str | None, texts: Iterable[Text]) -> tuple[Span, ...]:
     """Word-bounded matches of a pattern or named format, in reading order. Raises PatternTimeout."""
     expression = pattern if pattern is not None else patterns.FORMATS[format or ""]
-    return tuple(found for text in texts for found in _matches(expression, text) if patterns.holds(format, found.text))
+    until = patterns.deadline()
+    matched = (found for text in texts for found in spans(text, _matches(expression, text.text, until)))
+    return tuple(found for found in matched if patterns.holds(format, found.text))
 
 
-def _matches(expression: str, text: Text) -> Iterator[Span]:
-    for start, end in patterns.spans(expression, text.text, 10 * MAX_CANDIDATES):
-        while start < end and text.text[start].isspace():
+def _matches(expression: str, text: str, until: float) -> Iterator[tuple[int, int]]:
+    for start, end in patterns.spans(expression, text, until):
+        while start < end and text[start].isspace():
             start += 1
-        while end > start and text.text[end - 1].isspace():
+        while end > start and text[end - 1].isspace():
             end -= 1
-        stretch = text.text[start:end]
-        one_line = _LINE.fullmatch(stretch) is not None
-        if one_line and len(stretch) <= MAX_VALUE_CHARS and bounded(text.text, start, end):
-            yield span(text, start, end)
+        fits = end - start <= MAX_VALUE_CHARS and _LINE.fullmatch(text, start, end) is not None
+        if fits and bounded(text, start, end):
+            yield start, end
 
 
 def lines(texts: Iterable[Text]) -> tuple[tuple[str, ...], ...]:

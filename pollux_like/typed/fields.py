@@ -21,6 +21,9 @@ from pollux_like.typed.schema import Field
 from pollux_like.typed.values import rendered, value_of
 
 MAX_VALUE_TOKENS = 256
+COPY_TOKENS = 128
+"""Of a value that is any stretch of a line. A small model copies on and on."""
+
 PLAIN_TOKENS = 48
 MAX_EVIDENCE = 32
 _FORMAT = {"int": "number", "float": "number", "date": "date"}
@@ -108,9 +111,11 @@ async def _single(job: Job, one: Field, known: Mapping[str, Any]) -> FieldAnswer
     result, finish = await job.decode(rendering.field_prompt(turns, one, known), constraint, most)
     if isinstance(constraint, Free):
         return _written(one, result.text, finish)
+    if not result.fits and finish == "length" and isinstance(constraint, Copy):
+        return failed("too_long", f"The value did not end in {most} tokens; a pattern says what it looks like")
     if not result.fits:
         return failed("engine_error", "The engine left the constraint of the field")
-    return _chosen(job, one, result, texts, spans)
+    return await _chosen(job, one, result, texts, spans)
 
 
 def _written(one: Field, text: str, finish: str) -> FieldAnswer:
@@ -122,12 +127,14 @@ def _written(one: Field, text: str, finish: str) -> FieldAnswer:
     return FieldAnswer(value, decision="review" if rules else "accept", rules=rules)
 
 
-def _chosen(job: Job, one: Field, result: Scored, texts: Sequence[Text], spans: tuple[Span, ...] | None) -> FieldAnswer:
+async def _chosen(
+    job: Job, one: Field, result: Scored, texts: Sequence[Text], spans: tuple[Span, ...] | None
+) -> FieldAnswer:
     try:
         value = _value(one, result.text)
     except ValueError:
         return failed("out_of_bounds", "The value is out of the bounds of the field, or is no such value")
-    status, evidence = _evidence(one, result.text, value, texts, spans)
+    status, evidence = await anyio.to_thread.run_sync(_evidence, one, result.text, value, texts, spans)
     made = FieldAnswer(
         value,
         confidence=result.confidence,
@@ -150,6 +157,7 @@ async def _list(job: Job, one: Field, known: Mapping[str, Any]) -> FieldAnswer:
     values, taken, evidence = list[Any](), set[str](), list[Span]()
     confidence: float | None = None
     mass: float | None = None
+    bare = False
     while len(values) < one.max_items:
         left = None if spans is None else tuple(span for span in spans if span.text not in taken)
         constraint, most = _constraint(item, texts, left, taken=taken, end=" none")
@@ -170,10 +178,15 @@ async def _list(job: Job, one: Field, known: Mapping[str, Any]) -> FieldAnswer:
             return failed("out_of_bounds", "An item is out of the bounds of the field")
         taken.add(result.text)
         values.append(value)
-        evidence += _evidence(item, result.text, value, texts, spans)[1][-4:]
+        own = (await anyio.to_thread.run_sync(_evidence, item, result.text, value, texts, spans))[1]
+        bare = bare or not own
+        evidence += own[-4:]
     if not values:
         return FieldAnswer(None if one.nullable else [], confidence=confidence, mass=mass, status="missing")
-    return FieldAnswer(values, confidence=confidence, mass=mass, evidence=tuple(evidence[:MAX_EVIDENCE]))
+    made = FieldAnswer(values, confidence=confidence, mass=mass, evidence=tuple(evidence[:MAX_EVIDENCE]))
+    if one.fact and bare and evidence:  # where nothing is proven, the guard of facts speaks
+        return replace(made, decision="review", rules=(Fired("fact_unproven", "review"),))
+    return made
 
 
 def _times(total: float | None, factor: float | None) -> float | None:
@@ -207,7 +220,7 @@ def _constraint(
     also = tuple(word for word in (" null" if one.nullable else "", end) if word)
     if one.extract and spans is None:
         lines = extract.lines(texts)
-        return (Copy(lines, also) if lines else None), MAX_VALUE_TOKENS
+        return (Copy(lines, also) if lines else None), COPY_TOKENS
     if spans is not None:
         return _choice([f" {text}" for text in extract.distinct(spans)], also)
     if one.type in _SHAPES:
@@ -249,15 +262,19 @@ def _evidence(
     if value is None:
         return "missing", ()
     if one.type in _FORMAT and spans is None:
-        found = extract.candidates(None, _FORMAT[one.type], texts)
+        try:
+            found = extract.candidates(None, _FORMAT[one.type], texts)
+        except PatternTimeout:  # the value stands; on so long a conversation it has no evidence
+            return "present", ()
         return "present", tuple(span for span in found if _reads(one, span.text) and value_of(one, span.text) == value)
     if not one.extract:
         return "present", extract.occurrences(text, texts) if one.type == "enum" else ()
     if spans is None or (one.pattern is None and one.format is None):
         return "present", extract.occurrences(text, texts)
     order = {(span.source, span.message, span.start): n for n, span in enumerate(spans)}
-    own = [span for span in spans if value_of(one, span.text) == value]
-    rest = [span for span in spans if span.role == "user" and value_of(one, span.text) != value]
+    meant = {same: value_of(one, same) == value for same in extract.distinct(spans)}
+    own = [span for span in spans if meant[span.text]]
+    rest = [span for span in spans if span.role == "user" and not meant[span.text]]
     both = tuple(sorted((*own, *rest), key=lambda span: order[span.source, span.message, span.start]))
     if not rest:
         return "present", tuple(own)

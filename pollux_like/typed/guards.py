@@ -31,13 +31,14 @@ _ROLES = (
 )
 _KINDS = {
     "template_token": (
-        r"<\s*[|｜][^<>\n]{1,40}[|｜]\s*>|\[/?\s*INST\s*\]|<</?\s*SYS\s*>>|</?s>|<\s*/?\s*(?:start|end)_of_turn\s*>"
-        r"|<\s*(?:bos|eos|pad|unk)\s*>|\[(?:BOS|EOS|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\]|<\s*/?\s*(?:think|tool_call)\s*>"
+        r"<\s*[|｜][^<>\n]{1,40}>|<[^<>|｜\n]{1,40}[|｜]\s*>|\[[|｜][^\[\]\n]{1,40}[|｜]\]|\[/?\s*INST\s*\]|<</?\s*SYS\s*>>|</?s>|<\s*/?\s*(?:start|end)_of_turn\s*>"
+        r"|<\s*(?:bos|eos|pad|unk)\s*>|\[/?(?:BOS|EOS|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|SYSTEM_PROMPT|gMASK)\]"
+        r"|<\s*/?\s*(?:think|tool_call|tool_response|sop|eop)\s*>"
     ),
     "forged_role": (
         rf"(?:^|[\n.!?…。！？;|>*\-–—\"'“”„(\[][ \t]*|\s)(?:\*\*|__|\[|<|#{{1,6}}[ \t]*)?(?:{_ROLES})"
-        r"\s*(?:\([^()\n]{0,40}\))?"
-        r"(?:\*\*|__|\]|>)?\s*(?:\[[^\]\n]{0,40}\])?\s*(?:[:：]|=>|->|»)"
+        r"\s*+(?:\([^()\n]{0,40}\))?+"
+        r"(?:\*\*|__|\]|>)?+\s*+(?:\[[^\]\n]{0,40}\])?+\s*+(?:[:：]|=>|->|»)"
     ),
     "forged_markup": (
         r"[\"']?role[\"']?\s*[:=]\s*[\"']?(?:system|assistant|developer|tool)|<\s*/?\s*(?:system|assistant|developer"

@@ -13,7 +13,8 @@ the constraint (`masked`), else before it. The server tokenises texts itself, so
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import exp
 from typing import Any, cast
@@ -47,32 +48,50 @@ class Dialect:
 DIALECTS = (Dialect("vllm", True, True), Dialect("sglang", True, True), Dialect("json", False, False))
 
 
-async def open_engine(*, base_url: str, model: str | None = None, api_key: str | None = None) -> OpenAIEngine:
+async def open_engine(
+    *, base_url: str | None = None, model: str | None = None, api_key: str | None = None
+) -> OpenAIEngine:
     """Connect and probe. `base_url` ends where /chat/completions begins; `model` is the server's first one by default.
 
     Raises ConfigurationError where no dialect works, APIError where the server does not answer.
     """
+    if base_url is None:
+        raise ConfigurationError("the engine openai has no base_url", hint="Give the address of the server")
     address = checks.address(base_url, "base_url").rstrip("/")
     headers = {} if api_key is None else {"Authorization": f"Bearer {checks.key(api_key, 'api_key')}"}
     client = httpx2.AsyncClient(base_url=address, headers=headers, timeout=TIMEOUT_S)
     try:
-        listed = await _asked(client, "GET", "/models", None)
-        data = cast("list[dict[str, Any]]", listed.get("data") or [])
-        if model is None and not data:
-            raise ConfigurationError("the server names no model", hint="Give model")
-        chosen = model or str(data[0]["id"])
-        window = next((one.get("max_model_len") for one in data if one.get("id") == chosen), None)
-        for dialect in DIALECTS:
-            masked = await _probed(client, chosen, dialect)
-            if masked != "no":
-                return OpenAIEngine(client, chosen, dialect, window, {"masked": True, "raw": False}.get(masked))
-        raise ConfigurationError(
-            "the server keeps no constraint that is known here",
-            hint="Serve the model with vLLM, SGLang or llama-server",
-        )
+        with _shaped():
+            return await _opened(client, model)
     except BaseException:
         await client.aclose()
         raise
+
+
+async def _opened(client: httpx2.AsyncClient, model: str | None) -> OpenAIEngine:
+    listed = await _asked(client, "GET", "/models", None)
+    data = cast("list[dict[str, Any]]", listed.get("data") or [])
+    if model is None and not data:
+        raise ConfigurationError("the server names no model", hint="Give model")
+    chosen = model or str(data[0]["id"])
+    window = next((one.get("max_model_len") for one in data if one.get("id") == chosen), None)
+    for dialect in DIALECTS:
+        masked = await _probed(client, chosen, dialect)
+        if masked != "no":
+            return OpenAIEngine(client, chosen, dialect, window, {"masked": True, "raw": False}.get(masked))
+    raise ConfigurationError(
+        "the server keeps no constraint that is known here",
+        hint="Serve the model with vLLM, SGLang or llama-server",
+    )
+
+
+@contextmanager
+def _shaped() -> Generator[None, None, None]:
+    """An answer that is not of the API's shape is the server's fault, wherever in it that shows."""
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+        raise _broken() from None
 
 
 class OpenAIEngine:
@@ -94,7 +113,8 @@ class OpenAIEngine:
         """One token after the shared turns: the server keeps what it encoded."""
         body = self.body(Prompt(prompt.shared), Free(), 1, 0.0, 0)
         answer = await _asked(self._client, "POST", "/chat/completions", body)
-        counted = _counted(answer)
+        with _shaped():
+            counted = _counted(answer)
         return Counted(counted.prompt, counted.cached, 0)
 
     async def generate(
@@ -103,17 +123,18 @@ class OpenAIEngine:
         """Free text as it comes; a constrained value in one answer."""
         body = self.body(prompt, constraint, max_tokens, temperature, seed)
         if isinstance(constraint, Free):
-            async for item in self._streamed(body, "" if self.dialect.prefill else prompt.begin):
-                yield item
+            with _shaped():
+                async for item in self._streamed(body, "" if self.dialect.prefill else prompt.begin):
+                    yield item
             return
         answer = await _asked(self._client, "POST", "/chat/completions", body)
-        chosen = _choice(answer)
-        if self.dialect.prefill:
-            for step in _steps(chosen):
-                yield step
-        else:
-            yield Step(_json_value(chosen).encode())
-        yield _counted(answer)
+        with _shaped():
+            chosen = _choice(answer)
+            steps = _steps(chosen) if self.dialect.prefill else [Step(_json_value(chosen).encode())]
+            counted = _counted(answer)
+        for step in steps:
+            yield step
+        yield counted
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -124,7 +145,7 @@ class OpenAIEngine:
         messages = [{"role": turn.role, "content": without_tokens(turn.text)} for turn in turns]
         more: dict[str, Any] = {}
         if prompt.begin and self.dialect.prefill:
-            messages.append({"role": "assistant", "content": prompt.begin})
+            messages.append({"role": "assistant", "content": without_tokens(prompt.begin)})
             more = {"continue_final_message": True, "add_generation_prompt": False}
         constrained = _constrained(self.dialect, constraint)
         return {
@@ -235,7 +256,11 @@ def _steps(chosen: Mapping[str, Any]) -> list[Step]:
     if not entries:
         return [Step(str(_object(chosen.get("message")).get("content") or "").encode())]
     return [
-        Step(_data(one), one["logprob"], tuple((_data(o), o["logprob"]) for o in one.get("top_logprobs") or ()))
+        Step(
+            _data(one),
+            float(one["logprob"]),
+            tuple((_data(o), float(o["logprob"])) for o in one.get("top_logprobs") or ()),
+        )
         for one in entries
     ]
 
@@ -260,7 +285,9 @@ def _counted(answer: Mapping[str, Any]) -> Counted:
     details: dict[str, Any] = usage.get("prompt_tokens_details") or {}
     choices = cast("list[dict[str, Any]]", answer.get("choices") or [{}])
     finish = str((choices[0] if choices else {}).get("finish_reason") or "stop")
-    return Counted(usage.get("prompt_tokens"), details.get("cached_tokens"), usage.get("completion_tokens"), finish)
+    found = (usage.get("prompt_tokens"), details.get("cached_tokens"), usage.get("completion_tokens"))
+    prompt, cached, generated = (None if count is None else int(count) for count in found)
+    return Counted(prompt, cached, generated, finish)
 
 
 async def _asked(client: httpx2.AsyncClient, method: str, path: str, body: Any) -> dict[str, Any]:

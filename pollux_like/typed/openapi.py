@@ -33,7 +33,8 @@ def _post(name: str, body: str, answer: str | None) -> dict[str, Any]:
         found = {"application/json": {"schema": _ref(answer)}}
     statuses = {
         "400": "No JSON.", "404": "Another model was named.", "413": "Body or conversation too long.",
-        "422": "The request cannot be meant so.", "429": "The queue is full.", "502": "The engine failed.",
+        "415": "A page of another site sent no JSON.", "422": "The request cannot be meant so.",
+        "429": "The queue is full.", "500": "The service failed.", "502": "The engine failed.",
         "503": "No turn, or the engine is away.",
     }  # fmt: skip
     return {

@@ -1,10 +1,11 @@
 """Regular expressions of the user, run with a bound on time (the package `regex`), and the named formats.
 
-A pattern that takes longer than `TIMEOUT_S` on one text is an error of its field or rule, never a wait.
+A pattern that takes longer than `TIMEOUT_S` on a conversation is an error of its field or rule, never a wait.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
@@ -14,7 +15,7 @@ import regex
 from pollux_like.errors import ConfigurationError
 
 TIMEOUT_S = 0.5
-"""Seconds that one expression may work on one text."""
+"""Seconds that one expression may work for one field or rule, on all texts together."""
 
 MAX_PATTERN_CHARS = 1000
 
@@ -55,25 +56,32 @@ def compiled(pattern: str) -> Any:
         ) from None
 
 
-def spans(pattern: str, text: str, most: int) -> Iterator[tuple[int, int]]:
-    """Start and end of each match that is not empty, at most `most`. Raises PatternTimeout."""
+def deadline() -> float:
+    """The moment, on the monotonic clock, at which an expression that begins now has to be through."""
+    return time.monotonic() + TIMEOUT_S
+
+
+def spans(pattern: str, text: str, until: float) -> Iterator[tuple[int, int]]:
+    """Start and end of each match that is not empty. Raises PatternTimeout at `until`."""
     try:
-        for found in compiled(pattern).finditer(text, timeout=TIMEOUT_S, concurrent=False):
+        for found in compiled(pattern).finditer(text, timeout=_left(until), concurrent=True):
             if found.end() > found.start():
                 yield found.start(), found.end()
-                most -= 1
-                if not most:
-                    return
-    except TimeoutError:
+    except (TimeoutError, MemoryError):
         raise PatternTimeout from None
 
 
-def matches(pattern: str, text: str) -> bool:
+def matches(pattern: str, text: str, until: float | None = None) -> bool:
     """Whether the expression matches the whole text. Raises PatternTimeout."""
     try:
-        return compiled(pattern).fullmatch(text, timeout=TIMEOUT_S) is not None
-    except TimeoutError:
+        left = TIMEOUT_S if until is None else _left(until)
+        return compiled(pattern).fullmatch(text, timeout=left, concurrent=True) is not None
+    except (TimeoutError, MemoryError):
         raise PatternTimeout from None
+
+
+def _left(until: float) -> float:
+    return max(0.001, until - time.monotonic())
 
 
 def begins(pattern: str, text: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import date
 from typing import Any, cast
 
 from pollux_like import canonical
@@ -16,7 +17,7 @@ MAX_TEXT_CHARS = 500
 def mapping(value: object, path: str) -> dict[str, Any]:
     """A JSON object, copied."""
     if not isinstance(value, Mapping):
-        raise bad(path, f"is {type(value).__name__}, not an object", "Give an object")
+        raise bad(path, "is no object", "Give an object")
     given = dict(cast("Mapping[Any, Any]", value))
     try:
         canonical.check_value(given, path=path)
@@ -69,6 +70,14 @@ def whole(given: Mapping[str, Any], key: str, path: str, default: int, most: int
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
         raise bad(f"{path}.{key}", "is out of bounds", f"Use a whole number from 1 to {most}")
     return value
+
+
+def is_day(value: str) -> bool:
+    """Whether it is a date as YYYY-MM-DD, the form in which dates are compared as text."""
+    try:
+        return date.fromisoformat(value).isoformat() == value
+    except ValueError:
+        return False
 
 
 def one_of(value: object, path: str, allowed: Iterable[str]) -> str | None:

@@ -21,7 +21,7 @@ from pollux_like.typed import guards, rendering, rules
 from pollux_like.typed.answers import FieldAnswer, Fired, Generated, TypedAnswer
 from pollux_like.typed.calls import CallFailed, Calls
 from pollux_like.typed.conversation import Conversation, read_conversation
-from pollux_like.typed.extract import Span
+from pollux_like.typed.extract import Span, occurrences
 from pollux_like.typed.fields import Calibrates, Job
 from pollux_like.typed.guards import Flag
 from pollux_like.typed.rules import Rule, read_match
@@ -87,13 +87,14 @@ async def fields(
         job.usage.prefix_tokens = opened.prompt
         job.count(opened)
     answers: dict[str, FieldAnswer] = {}
+    compared = _compared(request)
     for one in request.fields:
         known = {name: answers[name].value for name in one.depends_on}
         answer = await _answer(job, one, known, calls or Calls())
-        answers[one.name] = await _ruled(one, _guarded(one, answer, found, answers), known, calls or Calls())
+        answer = await _ruled(one, _guarded(one, answer, found, answers), known, calls or Calls())
+        answers[one.name] = _labelled(request, one, answer, compared)
         yield one.name, answers[one.name]
     ordered = {name: answers[name] for name in request.order}
-    ordered, compared = _compared(request, ordered)
     provenance = _provenance(engine, request, found, rendering.SYSTEM_LINE) | {"previous": compared}
     yield TypedAnswer(ordered, provenance, job.usage, request.model)
 
@@ -116,15 +117,11 @@ def _guarded(one: Field, answer: FieldAnswer, found: Sequence[Flag], answers: Ma
         fired += [Fired(f"guard:{kind}", "review") for kind in dict.fromkeys(flag.kind for flag in touched)]
     if one.fact and answer.value is not None and not answer.evidence:
         fired.append(Fired("fact_unproven", "review"))
-    if one.claims is not None and answer.value is not None and not _agrees(answer.value, answers[one.claims].value):
+    if one.claims is not None and answer.value is not None and not rules.same(answer.value, answers[one.claims].value):
         fired.append(Fired("claims", "review"))
     if not fired:
         return answer
     return replace(answer, decision="review", rules=(*answer.rules, *fired))
-
-
-def _agrees(value: Any, fact: Any) -> bool:
-    return isinstance(value, bool) == isinstance(fact, bool) and bool(value == fact)
 
 
 def _touched(one: Field, evidence: Sequence[Span], value: Any, found: Sequence[Flag]) -> list[Flag]:
@@ -136,14 +133,14 @@ def _touched(one: Field, evidence: Sequence[Span], value: Any, found: Sequence[F
 
 
 async def _ruled(one: Field, answer: FieldAnswer, known: Mapping[str, Any], calls: Calls) -> FieldAnswer:
-    """Apply the field's own rules, in order, each to what the ones before left."""
+    """Apply the field's own rules, in order, each to what the ones before left; a rejected value stays rejected."""
     for rule in one.rules:
-        if answer.error is not None or not rules.holds(rule, answer.value, answer.confidence):
+        if answer.error is not None or answer.decision == "reject" or not await _holds(rule, answer):
             continue
         answer = replace(answer, rules=(*answer.rules, Fired(rule.name, rule.do)))
         match rule.do:
             case "review":
-                answer = replace(answer, decision="reject" if answer.decision == "reject" else "review")
+                answer = replace(answer, decision="review")
             case "reject":
                 answer = replace(answer, value=None, decision="reject", evidence=(), alternatives=())
             case "null":
@@ -153,41 +150,70 @@ async def _ruled(one: Field, answer: FieldAnswer, known: Mapping[str, Any], call
     return answer
 
 
+async def _holds(rule: Rule, answer: FieldAnswer) -> bool:
+    """In a thread, since an expression may take its whole time."""
+    return await anyio.to_thread.run_sync(rules.holds, rule, answer.value, answer.confidence, abandon_on_cancel=True)
+
+
 async def _recorded(rule: Rule, one: Field, answer: FieldAnswer, known: Mapping[str, Any], calls: Calls) -> FieldAnswer:
     try:
         value = await calls.value(rule.call or "", one.name, {**known, one.name: answer.value})
     except CallFailed as error:
         return replace(_fields.failed("call_failed", str(error)), rules=answer.rules)
-    return FieldAnswer(value, status="missing" if value is None else "present", rules=answer.rules)
+    asked = {fired.rule for fired in answer.rules if fired.do == "review"} & {rule.name for rule in one.rules}
+    return FieldAnswer(
+        value,
+        status="missing" if value is None else "present",
+        decision="review" if asked else "accept",  # guards spoke of the value that the record's replaces
+        rules=answer.rules,
+    )
 
 
-def _compared(
-    request: Request, answers: dict[str, FieldAnswer]
-) -> tuple[dict[str, FieldAnswer], dict[str, Any] | None]:
-    """Label against an earlier answer: unchanged where the hash chain and the field prove it, corrected else."""
+def _compared(request: Request) -> dict[str, Any] | None:
+    """Whether the earlier answer is known: its messages begin these, beside the same context."""
     if request.previous is None:
-        return answers, None
+        return None
     told = request.previous["provenance"]
-    known = told.get("messages_hash") in request.conversation.hashes and told.get("messages_hash") is not None
-    result: dict[str, Any] = {"known": known, "unchanged": [], "corrected": []}
-    if not known:
-        return answers, result
-    stamps = told.get("field_hashes")
-    for one in request.fields:
-        if not isinstance(stamps, dict) or cast("dict[str, Any]", stamps).get(one.name) != one.fingerprint:
-            continue
-        before, now = request.previous["values"].get(one.name), answers[one.name]
-        if before == now.value:
-            result["unchanged"].append(one.name)
-        elif before is not None and now.value is not None and not one.free_form and one.type != "call":
-            result["corrected"].append(one.name)
-            if now.status == "present":
-                answers[one.name] = replace(now, status="corrected")
-    return answers, result
+    same = told.get("context_hash") == _context_hash(request.conversation)
+    known = same and told.get("messages_hash") in request.conversation.hashes
+    return {"known": known, "unchanged": [], "corrected": []}
+
+
+def _labelled(request: Request, one: Field, now: FieldAnswer, compared: dict[str, Any] | None) -> FieldAnswer:
+    """Label against the earlier answer: unchanged where the hash chain and the field prove it, corrected else."""
+    if compared is None or not compared["known"] or request.previous is None:
+        return now
+    stamps = request.previous["provenance"].get("field_hashes")
+    if not isinstance(stamps, dict) or cast("dict[str, Any]", stamps).get(one.name) != one.fingerprint:
+        return now
+    before = request.previous["values"].get(one.name)
+    if rules.same(before, now.value):
+        compared["unchanged"].append(one.name)
+    elif before is not None and now.value is not None and not one.free_form and one.type != "call":
+        compared["corrected"].append(one.name)
+        if now.status == "present":
+            return replace(now, status="corrected", evidence=_with_earlier(request, one, now.evidence, before))
+    return now
+
+
+def _with_earlier(request: Request, one: Field, evidence: tuple[Span, ...], before: Any) -> tuple[Span, ...]:
+    """The evidence and, for a copied text, where the earlier value stands."""
+    if not one.extract or not isinstance(before, str):
+        return evidence
+    texts = request.conversation.system_texts() if one.fact else request.conversation.texts()
+    order = {(text.source, text.message): number for number, text in enumerate(texts)}
+    every = {*evidence, *occurrences(before, texts)}
+    return tuple(sorted(every, key=lambda span: (order[span.source, span.message], span.start)))[
+        -_fields.MAX_EVIDENCE :
+    ]
+
+
+def _context_hash(conversation: Conversation) -> str | None:
+    return None if conversation.context is None else canonical.sha256(conversation.context)
 
 
 def _provenance(engine: Engine, request: Request, found: Sequence[Flag], line: str) -> dict[str, Any]:
-    info, context = engine.info, request.conversation.context
+    info = engine.info
     return {
         "messages_hash": request.conversation.messages_hash,
         "model": info.model,
@@ -200,8 +226,12 @@ def _provenance(engine: Engine, request: Request, found: Sequence[Flag], line: s
         "layout": list(info.layout),
         "flags": [{"source": flag.source, "message": flag.message, "kind": flag.kind} for flag in found],
         "field_hashes": {one.name: one.fingerprint for one in request.fields},
-        "context_hash": None if context is None else canonical.sha256(context),
+        "context_hash": _context_hash(request.conversation),
     }
+
+
+def _held(match: Sequence[Rule], text: str) -> list[Rule]:
+    return [rule for rule in match if rules.holds(rule, text, None)]
 
 
 async def generate(engine: Engine, request: Request) -> AsyncGenerator[str | Generated, None]:
@@ -227,7 +257,7 @@ async def generate(engine: Engine, request: Request) -> AsyncGenerator[str | Gen
                 job.usage.prefix_tokens = item.prompt
     fired = [Fired(f"guard:{kind}", "review") for kind in dict.fromkeys(flag.kind for flag in found)]
     text = written.decode(errors="ignore")
-    held = [rule for rule in request.match if rules.holds(rule, text, None)]
+    held = await anyio.to_thread.run_sync(_held, request.match, text, abandon_on_cancel=True)
     fired += [Fired(rule.name, rule.do) for rule in held]
     withheld = any(rule.do in ("reject", "null") for rule in held)
     if request.match and not withheld and text:

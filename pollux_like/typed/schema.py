@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date
 from typing import Any, cast
+from unicodedata import category
 
 from pollux_like import canonical
 from pollux_like.typed import patterns, reading
-from pollux_like.typed.rules import Rule, read_match, read_rules
+from pollux_like.typed.rules import Rule, Values, check, read_match, read_rules
 
 TYPES = ("string", "int", "float", "bool", "enum", "date", "list", "call")
 MAX_FIELDS = 64
@@ -23,6 +23,16 @@ MAX_ITEMS = 32
 DEFAULT_ITEMS = 8
 MAX_FIELD_TOKENS = 1024
 DEFAULT_FREE_TOKENS = 160
+
+_EXPRESSIBLE = {
+    "int": (-(10**18) + 1, 10**18 - 1),
+    "float": (-999_999_999_999_999.9, 999_999_999_999_999.9),
+    "date": ("1000-01-01", "2999-12-31"),
+}
+"""What a model can write for a value that is not copied; see the shapes in `decoding`."""
+
+_FORMS = {"int": ("number", "id", "phone"), "float": ("number", "id"), "date": ("date",)}
+"""Formats whose texts can stand for a value of the type."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _COMMON = frozenset({"type", "description", "nullable", "depends_on", "on", "authority", "claims"})
@@ -80,7 +90,7 @@ def read_schema(schema: object) -> tuple[Field, ...]:
         raise reading.bad("schema", f"has {len(given)} fields", f"Give 1 to {MAX_FIELDS}")
     fields = {name: _field(name, spec, f"schema.{name}") for name, spec in given.items()}
     for one in fields.values():
-        for other in (*one.depends_on, *((one.claims,) if one.claims else ())):
+        for other in (*one.depends_on, *((one.claims,) if one.claims is not None else ())):
             if other not in fields:
                 raise reading.bad(
                     f"schema.{one.name}", f"names {other!r}, which is no field", "Name a field of the schema"
@@ -91,6 +101,13 @@ def read_schema(schema: object) -> tuple[Field, ...]:
                 f"names {one.claims!r}, which is no fact",
                 'Declare that field with "authority": "fact" or as type call',
             )
+        for other in one.depends_on if one.fact else ():
+            if not (fields[other].fact or fields[other].type == "call"):
+                raise reading.bad(
+                    f"schema.{one.name}.depends_on",
+                    f"leads the chat to a fact, by {other!r}",
+                    "Let it depend on facts and calls, or ask the system of record by a call",
+                )
     return _ordered(fields)
 
 
@@ -108,7 +125,7 @@ def _ordered(fields: dict[str, Field]) -> tuple[Field, ...]:
 
 
 def _before(one: Field) -> tuple[str, ...]:
-    return (*one.depends_on, *((one.claims,) if one.claims else ()))
+    return (*one.depends_on, *((one.claims,) if one.claims is not None else ()))
 
 
 def _field(name: str, spec: object, path: str, *, item: bool = False) -> Field:
@@ -156,12 +173,21 @@ def _agrees(made: Field, path: str) -> None:
         raise reading.bad(path, "is both extract and free_form", "A value is copied or written, not both")
     if not made.extract and (made.pattern is not None or made.format is not None):
         raise reading.bad(path, "has a pattern or format but not extract", 'Set "extract": true, or use a match rule')
+    if made.format is not None and made.format not in _FORMS.get(made.type, patterns.FORMATS):
+        raise reading.bad(f"{path}.format", f"fits no {made.type}", f"Use {', '.join(_FORMS[made.type])}")
+    least, most = _EXPRESSIBLE.get(made.type, (None, None))
+    beyond = (made.minimum is not None and made.minimum > most) or (made.maximum is not None and made.maximum < least)
+    if beyond and not made.extract:
+        raise reading.bad(path, "has bounds that the model can write no value in", f"Use {least} to {most}, or extract")
     if made.pattern is not None and made.format is not None:
         raise reading.bad(path, "has a pattern and a format", "Keep one of them")
     if made.type == "call" and made.nullable:
         raise reading.bad(f"{path}.nullable", "says nothing for a call", "The system of record may answer null")
     if made.fact and made.free_form:
         raise reading.bad(f"{path}.authority", "makes a fact of free text", "Facts are copied from system, or called")
+    free = made.type == "string" and not made.extract
+    on = tuple(rule for rule in made.rules if rule.name.startswith("on"))
+    check(on, Values(made.type, made.items.type if made.items else None, made.options, not free), path)
 
 
 def _items(given: Mapping[str, Any], name: str, path: str) -> Field:
@@ -180,13 +206,17 @@ def _options(value: object, path: str) -> tuple[str, ...]:
         raise reading.bad(path, "is no list of options", f"Give 1 to {MAX_OPTIONS} strings")
     options = tuple(cast("list[Any]", value))
     for index, option in enumerate(options):
-        if not isinstance(option, str) or not option.strip() or option != option.strip() or "\n" in option:
+        if not isinstance(option, str) or not option.strip() or option != option.strip() or not _one_line(option):
             raise reading.bad(f"{path}[{index}]", "is no option", "Give one line of text, without blanks around it")
         if len(option) > reading.MAX_TEXT_CHARS or option == "null":
             raise reading.bad(f"{path}[{index}]", "is too long, or the word null", 'Shorten it; "nullable" adds null')
     if len(set(options)) != len(options):
         raise reading.bad(path, "names an option twice", "Name each once")
     return options
+
+
+def _one_line(text: str) -> bool:
+    return all(category(c) not in ("Cc", "Zl", "Zp") for c in text)
 
 
 def _bounds(given: Mapping[str, Any], kind: str, path: str) -> tuple[Any, Any]:
@@ -208,10 +238,9 @@ def _bounds(given: Mapping[str, Any], kind: str, path: str) -> tuple[Any, Any]:
 
 
 def _date(value: object, path: str) -> str:
-    try:
-        return date.fromisoformat(cast("str", value)).isoformat()
-    except (TypeError, ValueError):
-        raise reading.bad(path, "is no date", "Write it as YYYY-MM-DD") from None
+    if not isinstance(value, str) or not reading.is_day(value):
+        raise reading.bad(path, "is no date", "Write it as YYYY-MM-DD")
+    return value
 
 
 def _names(value: object, path: str) -> tuple[str, ...]:

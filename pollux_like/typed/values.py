@@ -65,8 +65,8 @@ def _parsed(field: Field, text: str) -> Any:
 
 def _int(text: str) -> int:
     plain = re.sub(r"[.,' ](?=[0-9]{3}(?:[.,' ]|$))", "", text)
-    if len(plain) > 40:
-        raise ValueError("too many digits")
+    if len(plain) > 40 or "_" in plain:  # Python reads 1_000 as a number
+        raise ValueError("no int")
     return int(plain)
 
 
@@ -80,14 +80,20 @@ def _float(text: str) -> float:
         whole = whole.replace(",", "").replace(".", "")
         plain = f"{whole}{fraction}" if groups else f"{whole}.{fraction}"
     value = float(plain)
-    if abs(value) > 1e300:
-        raise ValueError("too large")
+    if not abs(value) <= 1e300 or "_" in plain:  # NaN is below no bound
+        raise ValueError("no float")
     return value
 
 
 def read_date(text: str) -> date:
     """The day that a text names. Raises ValueError for none, and for one that can be read in two ways."""
-    plain = text.strip()
+    try:
+        return _day(text.strip())
+    except OverflowError:
+        raise ValueError("no date") from None
+
+
+def _day(plain: str) -> date:
     if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", plain):
         return date.fromisoformat(plain)
     figures = [int(figure) for figure in re.findall(r"[0-9]+", plain)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import contextmanager
 from pathlib import PurePath
 from typing import Any
 
@@ -47,7 +48,8 @@ class Remote:
                     "the server at base_url is no llama-server", hint='Use the engine "openai" for other servers'
                 )
             path = str(properties.get("model_path") or properties.get("model_alias") or "llama-server")
-            return cls(client, httpx2.HTTPError, properties, _name(path))
+            with _shaped():
+                return cls(client, httpx2.HTTPError, properties, _name(path))
         except BaseException:
             await client.aclose()
             raise
@@ -58,7 +60,9 @@ class Remote:
         for index, piece in enumerate(pieces):
             begins = piece.special and index == 0 and not self.template.begins_with_bos
             body = {"content": piece.text, "add_special": begins, "parse_special": piece.special}
-            ids += (await _asked(self._client, self._errors, "POST", "/tokenize", body))["tokens"]
+            answer = await _asked(self._client, self._errors, "POST", "/tokenize", body)
+            with _shaped():
+                ids += [int(token) for token in answer["tokens"]]
         return ids
 
     async def complete(self, prompt: Sequence[int], most: int, options: dict[str, Any]) -> AsyncGenerator[Any, None]:
@@ -73,14 +77,14 @@ class Remote:
                     if not line.startswith("data: ") or line == "data: [DONE]":
                         continue
                     chunk = _read(line[6:])
-                    if "error" in chunk:
-                        raise _refused(int(chunk["error"].get("code") or 500), chunk)
-                    chosen = chunk["choices"][0]
+                    with _shaped():
+                        if "error" in chunk:
+                            raise _refused(int(chunk["error"].get("code") or 500), chunk)
+                        chosen = chunk["choices"][0]
+                        counted = _counted(chosen, chunk) if chosen["finish_reason"] else None
                     yield chosen
-                    if chosen["finish_reason"]:
-                        timings = chunk["timings"]
-                        whole = timings["cache_n"] + timings["prompt_n"]
-                        yield Counted(whole, timings["cache_n"], timings["predicted_n"], chosen["finish_reason"])
+                    if counted is not None:
+                        yield counted
                         return
         except self._errors as error:
             raise _unreachable(error) from None
@@ -89,6 +93,21 @@ class Remote:
     async def aclose(self) -> None:
         """Close the connections."""
         await self._client.aclose()
+
+
+def _counted(chosen: dict[str, Any], chunk: dict[str, Any]) -> Counted:
+    timings = chunk["timings"]
+    cached, fresh, made = (int(timings[name]) for name in ("cache_n", "prompt_n", "predicted_n"))
+    return Counted(cached + fresh, cached, made, str(chosen["finish_reason"]))
+
+
+@contextmanager
+def _shaped() -> Generator[None, None, None]:
+    """An answer that is not of the server's shape is its fault, wherever in it that shows."""
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError):
+        raise _broken("its answer is not that of a llama-server") from None
 
 
 async def _asked(client: Any, errors: type[Exception], method: str, path: str, body: Any) -> dict[str, Any]:

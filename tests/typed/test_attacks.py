@@ -15,7 +15,7 @@ from typed_sets.attacks import FORGED, RECORD, SAID, Attack, attacks
 from pollux_like.engine import Prompt
 from pollux_like.typed import ScriptedEngine, typed
 from pollux_like.typed.conversation import read_conversation
-from pollux_like.typed.guards import flags
+from pollux_like.typed.guards import flags, without_tokens
 
 pytestmark = pytest.mark.anyio
 
@@ -79,6 +79,15 @@ async def test_without_a_record_there_is_no_fact() -> None:
     assert answer.fields["claim_status"].error.code == "no_record"
 
 
+async def test_a_list_of_facts_is_proven_item_by_item() -> None:
+    items = {"type": "enum", "options": ["pending", "approved"]}
+    fact = {"states": {"type": "list", "items": items, "authority": "fact"}}
+    for said, decision in ((["pending"], "accept"), (["pending", "approved"], "review")):
+        engine = ScriptedEngine({"states": said})
+        answer = await typed(context="Approved!", schema=fact, system="Status: pending", engine=engine)
+        assert (answer.values["states"], answer.fields["states"].decision) == (said, decision)
+
+
 def found(attack: Attack) -> bool:
     return bool(flags(read_conversation([{"role": "user", "content": attack.text}]).texts()))
 
@@ -86,6 +95,22 @@ def found(attack: Attack) -> bool:
 def test_every_forgery_is_flagged() -> None:
     missed = [(attack.kind, attack.language) for attack in ATTACKS if attack.kind in FORGED and not found(attack)]
     assert missed == []
+
+
+@pytest.mark.parametrize("token", [
+    "<|im_end|>", "<|turn>user", "<turn|>", "[|endofturn|]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "</s>", "<｜User｜>",
+    "[gMASK]", "<tool_response>",
+])  # fmt: skip
+def test_a_token_of_a_template_is_flagged_and_broken(token: str) -> None:
+    """The tokens are those of the templates of Qwen, Gemma, EXAONE, Mistral, Llama 2, DeepSeek and GLM."""
+    found = flags(read_conversation([{"role": "user", "content": f"Hi {token} there"}]).texts())
+    assert [flag.kind for flag in found] == ["template_token"]
+    assert token not in without_tokens(f"Hi {token} there")
+
+
+def test_a_role_with_endless_blanks_is_looked_at_to_its_end() -> None:
+    text = "agent" + " " * 100_000 + "x"
+    assert flags(read_conversation([{"role": "user", "content": text}]).texts()) == ()
 
 
 @pytest.mark.parametrize("text", [

@@ -87,3 +87,50 @@ async def test_labelled_lines_are_measured(tmp_path: Path) -> None:
     file.write_text('{"messages": []}\n')
     with pytest.raises(ConfigurationError, match="line 1"):
         await calibration.measure(ScriptedEngine(), file)
+
+
+GOOD = '{"context": "x", "schema": {"a": {"type": "bool"}}, "expected": {"a": true}}'
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("{", "no labelled conversation"), ("[]", "no labelled conversation"), ("7", "no labelled conversation"),
+        ("null", "no labelled conversation"), (GOOD.replace('{"a": true}', "[1]"), "no labelled conversation"),
+        (GOOD.replace('{"a": true}', "{}"), "no labelled conversation"), (GOOD.replace("true", "NaN"), "no labelled conversation"),
+        (GOOD.replace('"expected"', '"context"'), "no labelled conversation"), (GOOD.replace('{"a": true}', '{"b": true}'), "a field"),
+        (GOOD.replace("bool", "boole"), "schema.a.type"), (GOOD.replace('"x"', "5"), "context"),
+    ],
+)  # fmt: skip
+@pytest.mark.anyio
+async def test_a_malformed_line_is_named_before_any_token_is_spent(line: str, says: str, tmp_path: Path) -> None:
+    file = tmp_path / "labelled.jsonl"
+    file.write_text(f"{GOOD}\n\n{line}\n", "utf-8")
+    engine = ScriptedEngine()
+    with pytest.raises(ConfigurationError, match="line 3") as refused:
+        await calibration.measure(engine, file)
+    assert says in str(refused.value)
+    assert engine.opened == 0
+
+
+@pytest.mark.anyio
+async def test_lines_end_where_json_lines_do(tmp_path: Path) -> None:
+    """A string may hold U+2028 and U+0085 as they are, and a file may begin with a mark of its encoding."""
+    file = tmp_path / "labelled.jsonl"
+    file.write_bytes(b"\xef\xbb\xbf" + GOOD.replace('"x"', '"x\u2028\x85y"').encode() + b"\r\n" + GOOD.encode())
+    assert len(await calibration.measure(ScriptedEngine(), file)) == 2
+
+
+@pytest.mark.parametrize(
+    "curve", ['["nan", 1, 1]', "[1e999, 1, 1]", "[1, 2]", '"abc"', "[null, 1, 1]", f"[{'9' * 400}, 1, 1]"]
+)
+def test_a_curve_that_is_none_is_refused(curve: str, tmp_path: Path) -> None:
+    file = tmp_path / "calibrator.json"
+    file.write_text(f'{{"model": "m", "prompt_hash": "h", "curves": {{"*": {curve}}}}}')
+    with pytest.raises(ConfigurationError, match="no calibrator"):
+        calibration.load(file)
+
+
+def test_a_calibrator_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="cannot be written"):
+        calibration.Calibrator("m", "h").save(tmp_path)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pollux_like import canonical
 from pollux_like.engine import Choice, Copy, Free, Shape, Step
 from pollux_like.typed import ScriptedEngine, decoding, extract, typed
 from pollux_like.typed.conversation import Text
@@ -101,6 +102,71 @@ async def test_a_pattern_without_end_is_an_error_of_its_field(monkeypatch: pytes
     assert answer.fields["a"].error is not None
     assert answer.fields["a"].error.code in ("pattern_timeout", "no_candidate")
     assert answer.fields["b"].error is None
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [
+        ({"type": "date", "pattern": ".+"}, "99999999999年1月1日"), ({"type": "date", "pattern": ".+"}, "2026年13月1日"),
+        ({"type": "float", "pattern": "[a-z]+"}, "nan"), ({"type": "float", "pattern": "[a-z]+"}, "infinity"),
+        ({"type": "float", "pattern": "[0-9_.]+"}, "1_0.5"), ({"type": "int", "pattern": "[0-9_]+"}, "1_000"),
+        ({"type": "int", "pattern": "[0-9]+"}, "9" * 60), ({"type": "float", "pattern": "[0-9e]+"}, "9e999"),
+    ],
+)  # fmt: skip
+async def test_what_only_python_reads_as_a_value_is_no_candidate(field: dict[str, Any], text: str) -> None:
+    schema = {"a": {**field, "extract": True}, "b": {"type": "int"}}
+    answer = await typed([{"role": "user", "content": text}], schema, engine=ScriptedEngine())
+    assert answer.fields["a"].error is not None
+    assert answer.fields["a"].error.code == "no_candidate"
+    assert answer.values["b"] == 0
+    canonical.dumps(answer.to_jsonable())
+
+
+@pytest.mark.anyio
+async def test_the_last_of_many_matches_is_found() -> None:
+    schema = {"a": {"type": "string", "extract": True, "pattern": "[0-9]{4}"}}
+    text = "😀 1111 " * 4000 + "no, 2222"
+    answer = await typed([{"role": "user", "content": text}], schema, engine=ScriptedEngine({"a": "2222"}))
+    field = answer.fields["a"]
+    assert (field.value, field.status) == ("2222", "corrected")
+    span = field.evidence[-1]
+    assert (span.start, span.start_utf16) == (len(text) - 4, len(text) - 4 + 4000), (
+        "one unit more for each of the faces"
+    )
+
+
+@pytest.mark.anyio
+async def test_a_copy_without_end_is_an_error_of_its_field() -> None:
+    text = " ".join(f"word{n}" for n in range(100))
+    schema = {"a": {"type": "string", "extract": True}, "b": {"type": "int"}}
+    answer = await typed([{"role": "user", "content": text}], schema, engine=ScriptedEngine({"a": text}))
+    assert answer.fields["a"].error is not None
+    assert answer.fields["a"].error.code == "too_long"
+    assert answer.fields["b"].error is None
+
+
+def test_no_value_holds_a_nul() -> None:
+    text = Text("messages", 0, "user", "code a\x00b \x00 4021")
+    assert [one.text for one in extract.candidates("a.b|a|4021", None, [text])] == ["4021"]
+    assert extract.candidates("a", None, [text]) != ()
+    assert all("\x00" not in piece for line in extract.lines([text]) for piece in line)
+
+
+def test_the_spans_of_one_text_are_counted_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = 0
+    counted = extract.utf16
+
+    def counting(text: str) -> int:
+        nonlocal seen
+        seen += len(text)
+        return counted(text)
+
+    monkeypatch.setattr(extract, "utf16", counting)
+    text = "é a " * 1000
+    found = extract.occurrences("a", [Text("context", None, "user", text)])
+    assert len(found) == 1000
+    assert seen <= 2 * len(text)
 
 
 def spans(text: str, format: str) -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import socket
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -131,3 +133,55 @@ def test_too_few_labels_are_refused(tmp_path: Path, options: list[str]) -> None:
 def test_a_key_that_is_not_set_is_named() -> None:
     with pytest.raises(ConfigurationError, match="NO_SUCH_KEY"):
         room.engine_options("http://127.0.0.1:1", None, "NO_SUCH_KEY")
+
+
+def test_a_place_that_cannot_be_written_is_found_before_the_work(
+    tmp_path: Path, options: list[str], sim: Simulator
+) -> None:
+    out = tmp_path / "none" / "calibrator.json"
+    done = CliRunner().invoke(app, ["typed", "calibrate", labelled(tmp_path, 30), "--out", str(out), *options])
+    assert done.exit_code == 1
+    assert "cannot be written" in done.output
+    assert sim.requests == []
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--engine", "openai", "--port", "TAKEN"], "cannot be listened on"),
+        (["--engine", "openai", "--port", "70000"], "cannot be listened on"),
+        (["--engine", "openai", "--host", "256.1.1.1"], "cannot be listened on"),
+        (["--engine", "none", "--port", "0"], "engine 'none' is unknown"),
+        (["--engine", "openai", "--port", "0"], "no base_url"),
+        (["--base-url", "ftp://a.example", "--port", "0"], "no http(s) address"),
+        (["--base-url", "http://127.0.0.1:TAKEN/", "--model", "x.gguf", "--port", "0"], "both given"),
+        (["--model", "/no/such.gguf", "--port", "0"], "cannot be read"),
+        (["--calibrator", "/no/such.json", "--port", "0"], "no calibrator"),
+        (["--call-url", "http://user:secret@a.example/", "--port", "0"], "holds credentials"),
+        (["--key-variable", "NO_SUCH_KEY", "--port", "0"], "NO_SUCH_KEY is not set"),
+    ],
+)  # fmt: skip
+def test_what_keeps_the_service_from_starting_is_two_sentences(options: list[str], says: str, taken: int) -> None:
+    if "--model" in options:
+        pytest.importorskip("jinja2")
+    given = [option.replace("TAKEN", str(taken)) for option in options]
+    done = CliRunner().invoke(app, ["serve", "typed", *given])
+    assert done.exit_code == 1, done.exception
+    assert says in done.output.replace("\n", " ")
+    assert "Traceback" not in done.output
+    assert "secret" not in done.output
+    assert "Typed conversations at" not in done.output, "it is said when the engine is open"
+
+
+def test_without_the_extra_the_command_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("pollux_like.typed")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "regex", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install .pollux-like\[typed\]"):
+        importlib.import_module("pollux_like.typed")

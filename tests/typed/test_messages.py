@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from pollux_like import canonical
 from pollux_like.errors import ConfigurationError, ImageInputError
-from pollux_like.typed import ScriptedEngine, typed
+from pollux_like.typed import ScriptedEngine, TypedAnswer, stream, typed
 from pollux_like.typed.conversation import read_conversation
 from pollux_like.typed.rendering import SYSTEM_LINE, shared
 
@@ -99,3 +100,41 @@ async def test_an_earlier_answer_labels_what_changed() -> None:
     assert foreign.provenance["previous"]["known"] is False
     with pytest.raises(ConfigurationError, match="previous"):
         await typed(MESSAGES, SCHEMA, engine=ScriptedEngine(), previous={"values": 1})
+
+
+@pytest.mark.anyio
+async def test_a_streamed_field_has_the_label_that_the_answer_gives_it() -> None:
+    schema = {"n": {"type": "string", "extract": True}}
+    first = await typed([{"role": "user", "content": "It is 1111"}], schema, engine=ScriptedEngine({"n": "1111"}))
+    grown = [{"role": "user", "content": "It is 1111"}, {"role": "user", "content": "Sorry, 2222"}]
+    items = [item async for item in stream(grown, schema, engine=ScriptedEngine({"n": "2222"}), previous=first)]
+    (name, field), answer = items
+    assert isinstance(answer, TypedAnswer)
+    assert field == answer.fields[name]
+    assert field.status == "corrected"
+    assert [(span.message, span.text) for span in field.evidence] == [(0, "1111"), (1, "2222")]
+
+
+@pytest.mark.anyio
+async def test_an_earlier_answer_beside_another_context_proves_nothing() -> None:
+    messages = [{"role": "user", "content": "Is it covered?"}]
+    schema = {"a": {"type": "int"}}
+    first = await typed(messages, schema, context="Policy one", engine=ScriptedEngine())
+    for context, known in (("Policy one", True), ("Policy two", False), (None, False)):
+        second = await typed(messages, schema, context=context, engine=ScriptedEngine(), previous=first)
+        assert second.provenance["previous"]["known"] is known
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("provenance", [
+    {}, {"messages_hash": None}, {"messages_hash": []}, {"messages_hash": {"a": 1}}, {"messages_hash": "0" * 64},
+    {"messages_hash": "HASH", "field_hashes": []}, {"messages_hash": "HASH", "field_hashes": {"a": 1}},
+])  # fmt: skip
+async def test_a_forged_earlier_answer_labels_nothing(provenance: dict[str, Any]) -> None:
+    messages = [{"role": "user", "content": "x"}]
+    text = canonical.sha256(canonical.canonical(messages))
+    told = {key: text if value == "HASH" else value for key, value in provenance.items()}
+    previous = {"values": {"a": True}, "provenance": told}
+    answer = await typed(messages, {"a": {"type": "int"}}, engine=ScriptedEngine(), previous=previous)
+    assert answer.provenance["previous"]["unchanged"] == answer.provenance["previous"]["corrected"] == []
+    assert answer.fields["a"].status == "present"

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import Any
 
 import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
 
 from pollux_like.engine import Step
 from pollux_like.errors import APIError, AuthenticationError, ConfigurationError, ContextOverflowError
@@ -159,3 +163,88 @@ async def test_a_server_that_keeps_no_constraint_is_refused(sim: Simulator) -> N
 
 def test_a_step_shows_no_text() -> None:
     assert "secret" not in repr(Step(b"secret", -1.0, ((b"secret", -1.0),)))
+
+
+async def test_template_tokens_in_the_items_of_a_list_are_broken(vllm: Any, sim: Simulator) -> None:
+    sim.reply(say("x"))
+    sim.reply(say(" <|im_end|>"))
+    sim.reply(say(" none"))
+    schema = {"marks": {"type": "list", "items": {"type": "string", "extract": True, "pattern": "<[|][a-z_]+[|]>|77"}}}
+    answered = await typed([{"role": "user", "content": "Mark <|im_end|> and 77"}], schema, engine=vllm)
+    assert answered.values["marks"] == ["<|im_end|>"]
+    assert "<|im_end|>" not in json.dumps(sim.requests[-1].body["messages"])
+
+
+async def test_without_an_address_the_engine_says_so() -> None:
+    with pytest.raises(ConfigurationError, match="base_url"):
+        await open_engine("openai")
+
+
+MODELS = {"data": [{"id": "m"}]}
+ZEBRA = {"choices": [{"message": {"content": " zebra"}, "finish_reason": "stop"}]}
+PROPS = {
+    "chat_template": "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}", "bos_token": "", "eos_token": "",
+    "default_generation_settings": {"n_ctx": 100},
+}  # fmt: skip
+TOKENS = {"tokens": [1]}
+
+
+class Odd:
+    """A server that answers each route with what a test says."""
+
+    def __init__(self, serve: Callable[[Any], str], **answers: Any) -> None:
+        self.answers = {"models": MODELS, "completions": ZEBRA, "props": PROPS, "tokenize": TOKENS, **answers}
+
+        async def route(request: Request) -> Response:
+            body = self.answers[request.url.path.rsplit("/", 1)[-1]]
+            return PlainTextResponse(body) if isinstance(body, str) else JSONResponse(body)
+
+        paths = ("/models", "/chat/completions", "/props", "/tokenize", "/v1/completions")
+        self.address = serve(Starlette(routes=[Route(path, route, methods=["GET", "POST"]) for path in paths]))
+
+
+@pytest.mark.parametrize("models", [{"data": [1]}, {"data": [{}]}, {"data": "x"}, {"data": 5}, [], "x"])
+async def test_models_that_are_no_list_of_models_are_the_servers_fault(
+    served: Callable[[Any], str], models: Any
+) -> None:
+    with pytest.raises((APIError, ConfigurationError), match="server"):
+        await open_engine("openai", base_url=Odd(served, models=models).address)
+
+
+@pytest.mark.parametrize("answered", [
+    {"choices": [1]}, {"choices": {}}, {**ZEBRA, "usage": "x"}, {**ZEBRA, "usage": {"prompt_tokens": "many"}},
+    {"choices": [{**ZEBRA["choices"][0], "logprobs": {"content": [{"token": " zebra"}]}}]},
+    {"choices": [{**ZEBRA["choices"][0], "logprobs": {"content": [{"token": "z", "logprob": 0, "bytes": [999]}]}}]},
+])  # fmt: skip
+async def test_an_answer_of_another_shape_is_the_servers_fault(served: Callable[[Any], str], answered: Any) -> None:
+    odd = Odd(served)
+    engine = await open_engine("openai", base_url=odd.address)
+    odd.answers["completions"] = answered
+    with pytest.raises(APIError, match="chat completion"):
+        await typed(MESSAGES, {"a": {"type": "enum", "options": ["zebra"]}}, engine=engine)
+    await engine.aclose()
+
+
+@pytest.mark.parametrize("properties", [
+    {"default_generation_settings": {}}, {"default_generation_settings": {"n_ctx": "x"}}, {"bos_token": 5, "chat_template": "{% for"},
+    {"chat_template": "{% for i in range(10**9) %}x{% endfor %}"}, {"chat_template": ""},
+])  # fmt: skip
+async def test_properties_of_no_llama_server_are_a_typed_error(served: Callable[[Any], str], properties: Any) -> None:
+    with pytest.raises((APIError, ConfigurationError)):
+        await open_engine("llama", base_url=Odd(served, props={**PROPS, **properties}).address)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "chunk"),
+    [
+        ({}, ""), ({"tokens": "x"}, ""), (TOKENS, "data: {}\n\n"), (TOKENS, 'data: {"choices":[]}\n\n'), (TOKENS, "data: x\n\n"),
+        (TOKENS, 'data: {"error":"x"}\n\n'), (TOKENS, 'data: {"choices":[{"text":"a","finish_reason":"stop"}]}\n\n'), (TOKENS, ""),
+    ],
+)  # fmt: skip
+async def test_a_stream_of_another_shape_is_the_llama_servers_fault(
+    served: Callable[[Any], str], tokens: Any, chunk: str
+) -> None:
+    engine = await open_engine("llama", base_url=Odd(served, tokenize=tokens, completions=chunk).address)
+    with pytest.raises(APIError, match="llama-server"):
+        await typed(MESSAGES, {"a": {"type": "enum", "options": ["zebra"]}}, engine=engine)
+    await engine.aclose()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import anyio.lowlevel
 import pytest
 
 from pollux_like.typed import Calls, ScriptedEngine, rules, typed
@@ -24,10 +25,11 @@ def holds(when: dict[str, Any], value: Any, confidence: float | None = None) -> 
         ({"eq": None}, None, None, True), ({"ne": "a"}, "b", None, True), ({"ne": "a"}, None, None, True),
         ({"lt": 5}, 4, None, True), ({"lt": 5}, None, None, False), ({"lt": 5}, "4", None, False),
         ({"gt": "2026-01-01"}, "2026-03-01", None, True), ({"gt": 0}, True, None, False),
-        ({"in": ["a", 1]}, 1, None, True), ({"in": [1]}, True, None, False), ({"in": []}, "a", None, False),
+        ({"in": ["a", 1]}, 1, None, True), ({"in": [1]}, True, None, False), ({"eq": [True]}, [1], None, False), ({"eq": [1]}, [1], None, True),
         ({"matches": "(?i)app.*"}, "APProved", None, True), ({"matches": "app"}, "approved", None, False),
         ({"matches": "a"}, 1, None, False), ({"matches": "b"}, ["a", "b"], None, True),
-        ({"confidence": {"lt": 0.8}}, 1, 0.5, True), ({"confidence": {"lt": 0.8}}, 1, None, False),
+        ({"confidence": {"lt": 0.8}}, 1, 0.5, True), ({"confidence": {"lt": 0.8}}, 1, None, True),
+        ({"confidence": {"gt": 0.8}}, 1, None, False), ({"confidence": {"lt": 0.8}}, None, None, False),
         ({"confidence": {"lt": 0.8, "gt": 0.6}}, 1, 0.5, False),
         ({"eq": "a", "confidence": {"gt": 0.4}}, "a", 0.5, True), ({"eq": "b", "confidence": {"gt": 0.4}}, "a", 0.5, False),
     ],
@@ -88,3 +90,46 @@ async def test_a_value_outside_of_its_bounds_is_an_error_of_its_field() -> None:
     engine = ScriptedEngine({"a": "4", "b": "2026-02-30"})
     answer = await typed(HELLO, schema, engine=engine)
     assert [field.error.code for field in answer.fields.values() if field.error] == ["out_of_bounds", "out_of_bounds"]
+
+
+async def ruled(on: list[dict[str, Any]], calls: Calls | None = None) -> Any:
+    schema = {"a": {"type": "int", "on": on}}
+    answer = await typed(HELLO, schema, engine=ScriptedEngine({"a": "7"}), calls=calls)
+    return answer.fields["a"]
+
+
+@pytest.mark.anyio
+async def test_a_call_undoes_no_rule_that_the_caller_wrote() -> None:
+    calls = Calls({"record": lambda values: 9})
+    asked = {"when": {"eq": 7}, "do": "call", "call": "record"}
+    field = await ruled([{"when": {"eq": 7}, "do": "review"}, asked], calls)
+    assert (field.value, field.decision) == (9, "review")
+    field = await ruled([{"when": {"eq": 7}, "do": "reject"}, {**asked, "when": {"eq": None}}], calls)
+    assert (field.value, field.decision) == (None, "reject")
+
+
+@pytest.mark.anyio
+async def test_the_loop_goes_on_while_an_expression_works() -> None:
+    """The event loop takes turns until the rule's thread is through, so other requests are served meanwhile."""
+    schema = {
+        "a": {
+            "type": "string",
+            "free_form": True,
+            "max_tokens": 1024,
+            "match": {"pattern": "(.*a){25}b", "do": "review"},
+        }
+    }
+    turns, decision = 0, ""
+
+    async def ask() -> None:
+        nonlocal decision
+        answer = await typed(HELLO, schema, engine=ScriptedEngine({"a": "a" * 1000}))
+        decision = answer.fields["a"].decision
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(ask)
+        while not decision:
+            turns += 1
+            await anyio.lowlevel.checkpoint()
+    assert decision == "review"
+    assert turns > 4000, "one turn per token of the engine, and no more, where the loop stands still"

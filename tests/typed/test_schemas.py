@@ -17,6 +17,11 @@ from .cases import SCHEMA
 EXTRACT: dict[str, Any] = {"type": "string", "extract": True}
 
 
+def on(kind: str, when: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A field with one rule."""
+    return {"type": kind, "on": [{"when": when, "do": "review"}], **more}
+
+
 @pytest.mark.parametrize(
     ("schema", "path"),
     [
@@ -63,6 +68,33 @@ EXTRACT: dict[str, Any] = {"type": "string", "extract": True}
         ({"a": {"type": "bool", "claims": "b"}, "b": {"type": "bool"}}, "schema.a.claims"),
         ({"a": {"type": "string", "free_form": True, "authority": "fact"}}, "schema.a.authority"),
         ({"a": {"type": "int", "description": "\ud800"}}, "schema"),
+        ({"a": {"type": "int", "claims": ""}}, "schema.a"),
+        ({"a": {"type": "int", "minimum": 10**18}}, "schema.a"),
+        ({"a": {"type": "float", "maximum": -(10**15)}}, "schema.a"),
+        ({"a": {"type": "date", "maximum": "0999-12-31"}}, "schema.a"),
+        ({"a": {"type": "date", "minimum": "20260101"}}, "schema.a.minimum"),
+        ({"a": {"type": "int", "extract": True, "format": "email"}}, "schema.a.format"),
+        ({"a": {"type": "date", "extract": True, "format": "iban"}}, "schema.a.format"),
+        ({"a": {"type": "enum", "options": ["a\rb"]}}, "schema.a.options[0]"),
+        ({"a": {"type": "enum", "options": ["a\x00"]}}, "schema.a.options[0]"),
+        ({"a": {"type": "enum", "options": ["a\u2028b"]}}, "schema.a.options[0]"),
+        ({"a": on("enum", {"eq": "aproved"}, options=["approved"])}, "schema.a.on[0].when.eq"),
+        ({"a": on("enum", {"in": ["approved", "aproved"]}, options=["approved"])}, "schema.a.on[0].when.in"),
+        ({"a": on("bool", {"eq": "true"})}, "schema.a.on[0].when.eq"),
+        ({"a": on("bool", {"lt": 1})}, "schema.a.on[0].when.lt"),
+        ({"a": on("int", {"eq": True})}, "schema.a.on[0].when.eq"),
+        ({"a": on("int", {"gt": "5"})}, "schema.a.on[0].when.gt"),
+        ({"a": on("float", {"matches": "5"})}, "schema.a.on[0].when.matches"),
+        ({"a": on("date", {"lt": "1.2.2026"})}, "schema.a.on[0].when.lt"),
+        ({"a": on("date", {"ne": 2026})}, "schema.a.on[0].when.ne"),
+        ({"a": on("string", {"eq": 5}, extract=True)}, "schema.a.on[0].when.eq"),
+        ({"a": on("string", {"confidence": {"lt": 0.5}}, free_form=True)}, "schema.a.on[0].when.confidence"),
+        ({"a": on("list", {"eq": 5}, items={"type": "int"})}, "schema.a.on[0].when.eq"),
+        ({"a": on("list", {"matches": "5"}, items={"type": "int"})}, "schema.a.on[0].when.matches"),
+        ({"a": on("int", {"in": None})}, "schema.a.on[0].when.in"),
+        ({"a": on("int", {"in": []})}, "schema.a.on[0].when.in"),
+        ({"a": {"type": "int", "on": [{"when": {"eq": 1}, "do": "review"}] * 17}}, "schema.a.on"),
+        ({"a": EXTRACT, "f": {"type": "int", "authority": "fact", "depends_on": ["a"]}}, "schema.f.depends_on"),
     ],
 )  # fmt: skip
 @pytest.mark.anyio
@@ -82,6 +114,23 @@ def test_fields_come_after_what_they_depend_on() -> None:
     }
     assert [one.name for one in read_schema(schema)] == ["a", "b", "c"]
     assert [one.name for one in read_schema(SCHEMA)] == ["policy_number", "reply"]
+
+
+def test_every_test_that_can_hold_is_taken() -> None:
+    fits: list[tuple[str, list[Any], dict[str, Any]]] = [
+        ("string", ["a"], {"extract": True}), ("int", [1, 1.5], {}), ("float", [1, 1.5], {}), ("bool", [True], {}),
+        ("enum", ["a"], {"options": ["a"]}), ("date", ["2026-01-01"], {}), ("list", [["a"]], {"items": EXTRACT}),
+        ("call", ["a", 1, True, [1]], {"call": "x"}),
+    ]  # fmt: skip
+    for kind, operands, more in fits:
+        for operand in (*operands, None):
+            read_schema({"a": on(kind, {"eq": operand, "ne": operand, "in": [operand]}, **more)})
+            if kind not in ("bool", "list") and not isinstance(operand, (bool, list)) and operand is not None:
+                read_schema({"a": on(kind, {"lt": operand, "gt": operand}, **more)})
+        if kind in ("string", "enum", "date", "list", "call"):
+            read_schema({"a": on(kind, {"matches": "a"}, **more)})
+        if kind != "call":
+            read_schema({"a": on(kind, {"confidence": {"lt": 0.5}}, **more)})
 
 
 class Claim(BaseModel):

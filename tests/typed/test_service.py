@@ -6,6 +6,7 @@ The server runs on asyncio (uvicorn); the clients here are blocking, in threads.
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -175,8 +176,6 @@ def test_a_client_that_goes_away_frees_the_engine(served: Callable[[Any], str], 
     address = served(make_app(engine))
     body = {"messages": MESSAGES} if "generate" in path else one()
     host, port = address.removeprefix("http://").split(":")
-    import socket
-
     client = socket.create_connection((host, int(port)))
     raw = json.dumps(body).encode()
     head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(raw)}\r\n\r\n"
@@ -216,3 +215,126 @@ def test_an_engine_of_its_own_opens_and_closes_with_the_application(served: Call
     assert httpx2.post(f"{running.address}/v1/typed", json=BODY).status_code == 200
     running.stop()
     assert closed.is_set()
+
+
+def raw_post(address: str, path: str, body: Any, receive_buffer: int | None = None) -> socket.socket:
+    """A client of its own, that has sent its request and reads nothing."""
+    host, port = address.removeprefix("http://").split(":")
+    client = socket.socket()
+    if receive_buffer is not None:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+    client.connect((host, int(port)))
+    raw = json.dumps(body).encode()
+    client.sendall(f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(raw)}\r\n\r\n".encode() + raw)
+    return client
+
+
+def test_a_client_that_reads_nothing_does_not_hold_the_engine(served: Callable[[Any], str]) -> None:
+    begun = threading.Semaphore(0)
+
+    def record(values: dict[str, Any]) -> str:
+        begun.release()
+        return "x" * 400_000
+
+    address = served(make_app(ScriptedEngine(), calls=Calls({"record": record}), limits=Limits(max_wait_s=10)))
+    # 25 MB of events: more than the system keeps between a server and a client that reads nothing
+    body = {"context": "x", "schema": {f"f{n}": {"type": "call", "call": "record"} for n in range(32)}}
+    with raw_post(address, "/v1/typed/stream", body, receive_buffer=2048):
+        assert begun.acquire(timeout=30)
+        assert httpx2.post(f"{address}/v1/typed", json=one(), timeout=60).status_code == 200
+
+
+def test_clients_that_leave_the_queue_leave_no_place_taken(served: Callable[[Any], str]) -> None:
+    engine = Gated()
+    address = served(make_app(engine, limits=Limits(max_queue=4)))
+    generate = {"messages": MESSAGES}
+    paths = [
+        ("/v1/typed", one()),
+        ("/v1/typed/stream", one()),
+        ("/v1/generate", generate),
+        ("/v1/generate/stream", generate),
+    ]
+    running = raw_post(address, *paths[0])
+    assert engine.inside.acquire(timeout=30)
+    waiting = [raw_post(address, *path) for path in paths]
+
+    def health(key: str, wanted: int) -> None:
+        while httpx2.get(f"{address}/health").json()[key] != wanted:
+            continue
+
+    health("waiting", 4)
+    assert httpx2.post(f"{address}/v1/typed", json=one()).status_code == 429
+    for client in waiting:
+        client.close()
+    health("waiting", 0)
+    running.close()
+    health("running", 0)
+    engine.gate.set()
+    assert httpx2.post(f"{address}/v1/typed", json=one()).status_code == 200
+
+
+def test_whatever_goes_wrong_is_an_error_object(served: Callable[[Any], str]) -> None:
+    class Faulty(ScriptedEngine):
+        async def open(self, prompt: Prompt) -> Counted:
+            raise KeyError("secret of the conversation")
+
+    address = served(make_app(Faulty()))
+    for path in ("/v1/typed", "/v1/typed/stream"):
+        answer = httpx2.post(address + path, json=one())
+        assert (answer.status_code, answer.json()["error"]["code"]) == (500, "internal")
+        assert "secret" not in answer.text
+    unknown = httpx2.get(f"{address}/v2")
+    assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, "not_found")
+    wrong = httpx2.get(f"{address}/v1/typed")
+    assert (wrong.status_code, wrong.json()["error"]["code"]) == (405, "method_not_allowed")
+    assert wrong.headers["allow"] == "POST"
+
+
+def test_an_engine_that_fails_on_its_way_ends_the_stream_with_an_error(served: Callable[[Any], str]) -> None:
+    class Faulty(ScriptedEngine):
+        async def generate(self, prompt: Prompt, constraint: Constraint, **options: Any) -> AsyncGenerator[Any, None]:
+            if prompt.begin.startswith("b"):
+                raise KeyError("secret of the conversation")
+            async for item in super().generate(prompt, constraint, **options):
+                yield item
+
+    body = {"context": "x", "schema": {"a": {"type": "int"}, "b": {"type": "int"}}}
+    found = events(httpx2.post(served(make_app(Faulty())) + "/v1/typed/stream", json=body).text)
+    assert [name for name, _ in found] == ["field", "error"]
+    assert found[1][1]["error"]["code"] == "internal"
+
+
+@pytest.mark.parametrize(
+    ("site", "kind", "status"),
+    [
+        ("cross-site", "text/plain", 415), ("same-site", "application/x-www-form-urlencoded", 415), ("cross-site", "", 415),
+        ("cross-site", "application/json; charset=utf-8", 200), ("same-origin", "application/json", 200), (None, "", 200),
+        ("none", "text/plain", 200),
+    ],
+)  # fmt: skip
+def test_a_page_of_another_site_cannot_use_the_service(
+    served: Callable[[Any], str], site: str | None, kind: str, status: int
+) -> None:
+    """A browser sends plain text to any host without asking; JSON only where the host allows the page."""
+    engine = ScriptedEngine()
+    headers = {"content-type": kind} | ({} if site is None else {"sec-fetch-site": site})
+    answer = httpx2.post(served(make_app(engine)) + "/v1/typed", content=json.dumps(one()), headers=headers)
+    assert answer.status_code == status
+    assert bool(engine.prompts) is (status == 200)
+
+
+def test_memory_stays_flat(served: Callable[[Any], str]) -> None:
+    """What the service keeps of two hundred requests, by what the interpreter holds of their types."""
+    import gc
+
+    from pollux_like.typed.answers import FieldAnswer
+    from pollux_like.typed.conversation import Conversation
+
+    address = served(make_app(ScriptedEngine(SCRIPT)))
+    with httpx2.Client() as client:
+        for number in range(200):
+            path = "/v1/typed/stream" if number % 2 else "/v1/typed"
+            assert client.post(address + path, json=one(f"n{number}")).status_code == 200
+    gc.collect()
+    kept = [thing for thing in gc.get_objects() if isinstance(thing, (Conversation, FieldAnswer))]
+    assert len(kept) < 20
