@@ -13,7 +13,7 @@ import os
 import secrets
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from pollux_like import canonical, checks
 from pollux_like.continuation import Continuation
@@ -88,12 +88,13 @@ class ContinuationSealer:
             if until is not None and time.time() >= until:
                 raise _refused()
             saved = fields["continuation"]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise _refused() from None
         return Continuation.from_jsonable(saved, expected_provider=expected_provider)
 
     def seal_text(self, text: str, *, context: Mapping[str, str] | None = None) -> str:
-        """Any text, sealed in the same way, without an end."""
+        """Any text, sealed in the same way, without an end. Raises ConfigurationError for what UTF-8 does not have."""
+        checks.text(text, "text")
         name, key = next(iter(self._keys.items()))
         salt = os.urandom(_SALT_BYTES)
         sealed = _cipher(_derived(key, salt)).encrypt(_NONCE, text.encode("utf-8"), _bound(name, context))
@@ -120,8 +121,9 @@ class ContinuationSealer:
             raise _refused() from None
 
     def is_current(self, token: str) -> bool:
-        """The token was sealed with the first key; one that was not should be sealed again."""
-        return token.startswith(f"{_MARK}.{next(iter(self._keys))}.")
+        """The token was sealed with the first key; one that was not, or is no token, should be sealed again."""
+        current = f"{_MARK}.{next(iter(self._keys))}."
+        return isinstance(token, str) and token.startswith(current)  # pyright: ignore[reportUnnecessaryIsInstance]
 
     def __repr__(self) -> str:
         return f"ContinuationSealer(keys={len(self._keys)})"
@@ -150,11 +152,10 @@ def _raw(key: object, where: str) -> bytes:
 
 def _bound(name: str, context: Mapping[str, str] | None) -> bytes:
     """What is authenticated beside the text: the key's name and the context."""
-    fields: dict[str, str] = {}
-    for one, value in (context or {}).items():
-        if not isinstance(cast("object", value), str):
+    fields = checks.maybe_object(context, "context")
+    for one, value in fields.items():
+        if not isinstance(value, str):
             raise ConfigurationError(f"context[{one!r}] is {checks.kind(value)}", hint="Give texts only")
-        fields[one] = value
     return f"{name}{canonical.canonical(fields)}".encode()
 
 

@@ -14,7 +14,7 @@ import pytest
 from pollux_like import APIError, Config, ContinuationSealer, Environment, Input
 from pollux_like.simulator import Simulator
 from pollux_like.store.sync import open_store
-from pollux_like.testing import Scripted, call, say
+from pollux_like.testing import Scripted, answer, call, say
 
 COMMAND = [sys.executable, "-c", "from pollux_like.cli import main; main()"]
 MODEL = ("--provider", "openai", "--model", "gpt-5-nano")
@@ -128,6 +128,51 @@ def test_a_sealed_store_is_opened_by_the_keys_in_the_environment(url: str) -> No
     assert "sealed" in run("talks", "search", "Sean", store=url, status=1, POLLUX_LIKE_STORE_KEYS=old).stderr
     receipt = json.loads(run("talks", "delete", "a", "--yes", "--json", store=url, POLLUX_LIKE_STORE_KEYS=old).stdout)
     assert len(receipt["keys"]) == 2
+
+
+def test_a_file_that_is_not_there_is_said_and_not_made(url: str, tmp_path: Path) -> None:
+    for command in (("list",), ("show", "a"), ("search", "x"), ("fork", "a"), ("export", "a"), ("verify",)):
+        assert "there is no store" in run("talks", *command, store=url, status=1).stderr
+    assert "there is no store" in run("talks", "delete", "a", "--yes", store=url, status=1).stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+STEERING = "\x1b]0;owned\x07 \x1b[2J \x9b31m \u202e :smile: [b]C:\\"
+SEEN = "\\x1b]0;owned\\x07 \\x1b[2J \\x9b31m \\u202e :smile: [b]C:\\"
+
+
+def test_what_the_model_says_is_shown_to_the_letter_and_steers_nothing(url: str, sim: Simulator) -> None:
+    sim.reply(say(STEERING))
+    assert run("chat", *MODEL, "--store", url, "--talk", "t", "Hi", **sim.environ()).stdout == f"{SEEN}\n"
+    assert SEEN in run("talks", "show", "t", store=url).stdout
+    assert SEEN in run("talks", "search", "owned", store=url).stdout
+    with open_store(url) as store:
+        conversation = store.load("t", scope="default")
+        down = Config("openai", "gpt-5-nano", base_url="http://127.0.0.1:9", max_attempts=1, api_key="sim-key")
+        with pytest.raises(APIError):
+            conversation.interact(Environment(), Input(STEERING), down)
+    sim.reply(say(STEERING))
+    sim.reply(say("Ok."))
+    done = run("chat", *MODEL, "--talk", "t", "--take-up", "Next", store=url, **sim.environ())
+    assert SEEN in done.stderr
+    assert done.stdout == f"{SEEN}\nOk.\n"
+    assert "\x1b" not in done.stdout + done.stderr
+    sim.reply(say(STEERING))
+    assert run("chat", *MODEL, "Hi", **sim.environ()).stdout == f"{SEEN}\n"
+
+
+def test_letters_of_every_script_are_shown_as_they_are(url: str, sim: Simulator) -> None:
+    text = "Caf\u00e9\u00a0! \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \U0001f469\u200d\U0001f4bb x\n  y"
+    sim.reply(say(text))
+    assert run("chat", *MODEL, "--store", url, "--talk", "t", "Hi", **sim.environ()).stdout == f"{text}\n"
+
+
+def test_a_paused_turn_goes_on_before_the_next_line(url: str) -> None:
+    with open_store(url) as store:
+        conversation = store.create("t", scope="default")
+        conversation.interact(Environment(), Input("Hi"), Scripted(answer(say("So far"), finish="pause")).config)
+    failed = run("chat", "--talk", "t", "Next", store=url, status=1)
+    assert "provider scripted has no script" in failed.stderr  # it was asked to go on, and has none
 
 
 def test_a_chat_lives_in_the_store(url: str, sim: Simulator) -> None:

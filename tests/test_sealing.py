@@ -157,3 +157,34 @@ def test_the_sealer_shows_and_hands_on_no_key() -> None:
 def test_the_saved_form_inside_is_the_one_of_the_door(state: Continuation) -> None:
     inside = json.loads(SEALER.unseal_text(SEALER.seal(state)))
     assert inside == {"expires": None, "continuation": state.to_jsonable()}
+
+
+@pytest.mark.parametrize(
+    "context", [{1: "1"}, {1: "1", "a": "b"}, ["u"], "u", {"u": 1}, {"u": "\ud800"}, {"\ud800": "u"}]
+)
+def test_a_context_that_cannot_be_bound_is_said_first(state: Continuation, context: Any) -> None:
+    """Before the token is looked at: it is the caller's mistake, not the token's."""
+    for attempt in (
+        lambda: SEALER.seal(state, context=context), lambda: SEALER.seal_text("x", context=context),
+        lambda: SEALER.unseal("no token", context=context), lambda: SEALER.unseal_text("no token", context=context),
+    ):  # fmt: skip
+        with pytest.raises(ConfigurationError):
+            attempt()
+
+
+def test_what_is_no_token_is_not_current() -> None:
+    for value in (None, 5, b"plx1", "", "plx1."):
+        given: Any = value
+        assert SEALER.is_current(given) is False
+    assert SEALER.is_current(TOKEN) is True
+
+
+def test_a_text_that_is_none_is_refused() -> None:
+    for value in (5, None, "\ud800"):
+        given: Any = value
+        with pytest.raises(ConfigurationError):
+            SEALER.seal_text(given)
+
+
+def test_a_sealed_text_of_any_depth_is_no_continuation() -> None:
+    refused(SEALER.seal_text("[" * 100_000))

@@ -9,10 +9,8 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from rich.markup import escape
-
 from pollux_like import plugins, sync
-from pollux_like.cli.console import console, errors, show_error
+from pollux_like.cli.console import console, errors, plain, put, show_error
 from pollux_like.config import Config
 from pollux_like.continuation import Continuation
 from pollux_like.environment import Environment
@@ -71,7 +69,7 @@ def _has_key(name: str) -> bool:
 
 def announce(config: Config) -> None:
     """Who answers."""
-    errors.print(f"[dim]{config.provider} · {config.model or vendor_of(config).default_model}[/dim]")
+    put((plain(f"{config.provider} · {config.model or vendor_of(config).default_model}"), "dim"), to=errors)
 
 
 def lines(prompt: str | None) -> Iterator[str]:
@@ -93,12 +91,12 @@ def shown(events: Iterable[Event]) -> Output:
     output: Output | None = None
     for event in events:
         if event.type == "text_delta":
-            console.print(escape(event.text), end="")
+            put(plain(event.text), end="")
         elif event.type == "notice" and event.notice is not None:
-            errors.print(f"[dim]{escape(event.notice.message)}[/dim]")
+            put((plain(event.notice.message), "dim"), to=errors)
         output = event.output or output
     assert output is not None  # a stream ends in done or raises
-    console.print(f"[dim]({output.finish.status})[/dim]" if output.finish.status != "stop" else "")
+    put((f"({output.finish.status})" if output.finish.status != "stop" else "", "dim"))
     return output
 
 

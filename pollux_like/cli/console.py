@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Generator
 from contextlib import contextmanager
 
 import typer
 from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
 from pollux_like.errors import PolluxLikeError
 
-console = Console(highlight=False)
-errors = Console(stderr=True, highlight=False)
+console = Console(highlight=False, emoji=False)
+errors = Console(stderr=True, highlight=False, emoji=False)
+
+_UNSEEN = ("Cc", "Cs", "Zl", "Zp")
+_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""What turns the direction of the text around it."""
+
+
+def plain(text: object) -> str:
+    """Text of others for a terminal: what steers it, or hides what is said, is shown as its code."""
+    return "".join(
+        repr(letter)[1:-1]
+        if letter not in "\n\t" and (unicodedata.category(letter) in _UNSEEN or letter in _TURNING)
+        else letter
+        for letter in str(text)
+    )
+
+
+def put(*parts: str | tuple[str, str], to: Console = console, end: str = "\n") -> None:
+    """Print parts, each a text or (text, style), to the letter: no markup, no emoji by name, no wrapping."""
+    to.print(Text.assemble(*parts), soft_wrap=True, end=end)
 
 
 @contextmanager
@@ -29,4 +49,4 @@ def guarded() -> Generator[None, None, None]:
 
 def show_error(error: PolluxLikeError) -> None:
     """What is so in red, what to do beneath."""
-    errors.print(f"[red]{escape(error.message)}.[/red]\n{escape(error.hint)}.")
+    put((f"{plain(error.message)}.", "red"), f"\n{plain(error.hint)}.", to=errors)

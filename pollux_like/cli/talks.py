@@ -12,16 +12,17 @@ from datetime import datetime
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from pollux_like import checks
 from pollux_like.cli import chat as chat_room
-from pollux_like.cli.console import console, errors, guarded, show_error
+from pollux_like.cli.console import errors, guarded, plain, put, show_error
 from pollux_like.config import Config
 from pollux_like.environment import Environment
 from pollux_like.errors import ConfigurationError, PolluxLikeError, UnknownConversationError
 from pollux_like.input import Input
 from pollux_like.sealing import ContinuationSealer
+from pollux_like.store.inputs import Pending
+from pollux_like.store.opening import file_of
 from pollux_like.store.sync import Conversation, ConversationStore, open_store
 
 KEYS_VARIABLE = "POLLUX_LIKE_STORE_KEYS"
@@ -38,24 +39,24 @@ Talk = Annotated[str, typer.Argument(metavar="ID", help="The conversation.")]
 
 
 @contextmanager
-def opened(url: str | None) -> Generator[ConversationStore, None, None]:
-    """The store of an option, closed at the end; expected errors become exit status 1."""
+def opened(url: str | None, *, making: bool = False) -> Generator[ConversationStore, None, None]:
+    """The store of an option, closed at the end; expected errors become exit status 1.
+
+    A file that is not there is an error, unless a conversation is to be made in it.
+    """
     with guarded():
         if not url:
             raise ConfigurationError("no store is named", hint="Give --store, or set POLLUX_LIKE_STORE")
+        file = file_of(url)
+        if file is not None and not making and not file.exists():
+            raise ConfigurationError(f"there is no store at {str(file)!r}", hint="Look at the path of --store")
         named = [key.strip() for key in os.environ.get(KEYS_VARIABLE, "").split(",") if key.strip()]
         with open_store(url, sealer=ContinuationSealer(named) if named else None) as store:
             yield store
 
 
-def _line(text: object) -> str:
-    """Text of others on a terminal: no markup, no control characters but line breaks."""
-    shown = "".join(letter if letter.isprintable() or letter in "\n\t" else repr(letter)[1:-1] for letter in str(text))
-    return escape(shown)
-
-
-def _print(text: str) -> None:
-    console.print(text, soft_wrap=True)
+def _brought(pending: Pending) -> str:
+    return plain(pending.content or "tool results")
 
 
 def _json(value: Any) -> None:
@@ -80,9 +81,9 @@ def list_(
             _json([{name: getattr(summary, name) for name in names} for summary in found])
             return
         for one in found:
-            waiting = "  [yellow]pending[/yellow]" if one.pending else ""
-            title = f"  {_line(one.title)}" if one.title else ""
-            _print(f"{_line(one.id)}  {one.turns} turns  {_time(one.updated_at)}{title}{waiting}")
+            title = f"  {plain(one.title)}" if one.title else ""
+            waiting = "  pending" if one.pending else ""
+            put(f"{plain(one.id)}  {one.turns} turns  {_time(one.updated_at)}{title}", (waiting, "yellow"))
 
 
 @talks.command()
@@ -103,11 +104,11 @@ def show(talk: Talk, store: Store = None, scope: Scope = "default", as_json: AsJ
         for shown in conversation.transcript():
             for message in shown.messages:
                 calls = "".join(f" → {call.name}({call.arguments_text})" for call in message.tool_calls)
-                _print(f"[dim]{shown.seq}[/dim] [bold]{message.role}[/bold] {_line(message.content + calls)}")
+                put((f"{shown.seq} ", "dim"), (message.role, "bold"), " ", plain(message.content + calls))
         for call in conversation.pending_tool_calls:
-            _print(f"[yellow]waits for the result of[/yellow] {_line(call.name)} {_line(call.id)}")
+            put(("waits for the result of ", "yellow"), plain(f"{call.name} {call.id}"))
         if pending is not None:
-            _print(f"[yellow]pending[/yellow] {_line(pending.content or 'tool results')}")
+            put(("pending ", "yellow"), _brought(pending))
 
 
 @talks.command()
@@ -122,7 +123,7 @@ def search(
             _json([{"id": one.id, "seq": one.seq, "role": one.role, "text": one.text} for one in found])
         else:
             for one in found:
-                _print(f"{_line(one.id)} [dim]{one.seq}[/dim] [bold]{one.role}[/bold] {_line(one.text)}")
+                put(plain(one.id), (f" {one.seq} ", "dim"), (one.role, "bold"), " ", plain(one.text))
         if not found:
             raise typer.Exit(1)
 
@@ -140,7 +141,7 @@ def fork(
         if as_json:
             _json({"id": made.id, "turns": made.turns, "revision": made.revision})
         else:
-            _print(_line(made.id))
+            put(plain(made.id))
 
 
 @talks.command()
@@ -164,11 +165,11 @@ def delete(
             names = ("id", "turns", "messages", "effects", "kept", "digests", "keys")
             _json({name: getattr(receipt, name) for name in names})
             return
-        _print(f"Erased {receipt.turns} turns, {receipt.messages} messages, {receipt.effects} effects.")
+        put(f"Erased {receipt.turns} turns, {receipt.messages} messages, {receipt.effects} effects.")
         if receipt.kept:
-            _print(f"{receipt.kept} turns stay, since a fork shares them.")
+            put(f"{receipt.kept} turns stay, since a fork shares them.")
         if receipt.keys:
-            _print(f"{len(receipt.keys)} keys are gone: {', '.join(receipt.keys)}.")
+            put(f"{len(receipt.keys)} keys are gone: {', '.join(receipt.keys)}.")
 
 
 @talks.command()
@@ -184,8 +185,8 @@ def verify(
             _json({"conversations": report.conversations, "turns": report.turns, "problems": problems})
         else:
             for name, problem in report.problems:
-                _print(f"[red]{_line(name)}[/red] {_line(problem)}")
-            _print(f"{report.conversations} conversations, {report.turns} turns, {len(report.problems)} problems.")
+                put((plain(name), "red"), f" {plain(problem)}")
+            put(f"{report.conversations} conversations, {report.turns} turns, {len(report.problems)} problems.")
         if report.problems:
             raise typer.Exit(1)
 
@@ -204,7 +205,7 @@ def chat(
     """The chat of `pollux-like chat`, durable: each input and each answer is in the store when it is shown."""
     checks.filled(talk, "--talk")
     environment = Environment(instructions=instructions)
-    with opened(url) as store:
+    with opened(url, making=True) as store:
         try:
             conversation = store.load(talk, scope=scope)
         except UnknownConversationError:
@@ -228,10 +229,12 @@ def _settle(
     conversation: Conversation, environment: Environment, config: Config, max_tokens: int | None, take_up: bool | None
 ) -> None:
     """Take up or give up an input that has no answer, as was said or as the person at the terminal says."""
-    pending = conversation.pending
+    pending, state = conversation.pending, conversation.continuation
     if pending is None:
+        if state is not None and state.paused:  # the model is not done, and nobody has to be asked
+            put(plain(conversation.resume(environment, config, max_tokens=max_tokens).text))
         return
-    errors.print(f"[yellow]No answer came to:[/yellow] {_line(pending.content or 'tool results')}", soft_wrap=True)
+    put(("No answer came to: ", "yellow"), _brought(pending), to=errors)
     if take_up is None:
         if not sys.stdin.isatty():
             raise ConfigurationError("an input is pending", hint="Give --take-up to send it again, or --give-up")
@@ -239,9 +242,9 @@ def _settle(
     if not take_up:
         conversation.discard_pending()
     elif pending.key is None:
-        console.print(escape(conversation.resume(environment, config, max_tokens=max_tokens).text))
+        put(plain(conversation.resume(environment, config, max_tokens=max_tokens).text))
     else:
         with conversation.stream(
-            environment, pending.input(), config, key=pending.key, max_tokens=max_tokens
+            environment, pending.input((), state), config, key=pending.key, max_tokens=max_tokens
         ) as events:
             chat_room.shown(events)

@@ -5,10 +5,11 @@ from pollux_like.store.database import Database, Transaction
 from pollux_like.store.effects import Effect, Effects
 from pollux_like.store.inputs import Pending
 from pollux_like.store.lifecycle import Match, Receipt, Report
+from pollux_like.store.opening import open_store
 from pollux_like.store.records import Policy, Shown
 from pollux_like.store.rows import Summary
 from pollux_like.store.schema import ddl
-from pollux_like.store.store import ConversationStore, open_store
+from pollux_like.store.store import ConversationStore
 
 __all__ = [
     "Conversation",

@@ -9,9 +9,10 @@ from __future__ import annotations
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
-import anyio
+import anyio.to_thread
 
 from pollux_like import canonical, checks, registry, structured, turn
 from pollux_like.config import Config
@@ -21,11 +22,12 @@ from pollux_like.errors import ConfigurationError, PendingInputError, Structured
 from pollux_like.input import Input
 from pollux_like.messages import ToolCall, ToolResult
 from pollux_like.output import Event, Output
+from pollux_like.prepare import check_types
 from pollux_like.registry import Connection
 from pollux_like.settings import Arguments, Settings
 from pollux_like.sources import Source
-from pollux_like.store import inputs, records, rows
-from pollux_like.store.database import Transaction
+from pollux_like.store import effects, inputs, records, rows
+from pollux_like.store.database import Transaction, settled
 from pollux_like.store.effects import Effects
 from pollux_like.store.inputs import Pending
 from pollux_like.store.keys import Keys
@@ -103,12 +105,12 @@ class Conversation:
     def effects(self) -> Effects:
         """The ledger of the calls that are open now."""
         if self._ledger is None or self._ledger.turn != self._head.digest:
-            self._ledger = Effects(self._database, self._keys.own, self.scope, self.id, self._head.digest)
+            self._ledger = Effects(self._database, self._keys.own, self._head)
         return self._ledger
 
     async def run_tool(self, call: ToolCall, function: Callable[..., Any]) -> ToolResult:
         """Execute a call of the open round at most once, over crashes and workers; see `Effects.run`."""
-        if call not in self.pending_tool_calls:
+        if effects.checked(call) not in self.pending_tool_calls:
             raise ConfigurationError(
                 f"tool call {call.id[:80]!r} is not open in this conversation", hint="Pass one of pending_tool_calls"
             )
@@ -121,11 +123,13 @@ class Conversation:
         """One turn; `pollux_like.interact` says what the arguments are and which errors come.
 
         `input` brings content, tool results and sources, and a history before the first turn: the state comes from the
-        store. `key`: a retry with the same key and input gives the stored turn, without `reasoning`. Raises
+        store. A paused turn goes on with `Input(continuation=conversation.continuation)`, or with `resume`. `key`: a
+        retry with the same key and input gives the stored turn, without `reasoning`. Raises
         ConflictError where another writer was first, PendingInputError where an input of another worker is under way,
-        IdempotencyError for a key with another input. After an APIError the input stays pending, and may be
-        replaced from here by the next turn.
+        IdempotencyError for a key with another input, UnknownConversationError where the conversation was deleted.
+        After an APIError the input stays pending, and may be replaced from here by the next turn.
         """
+        check_types(environment, input, config)
         with self._alone():
             digest = inputs.digest(input)
             stored = await self._replayed(key, digest, dict(arguments))
@@ -151,21 +155,18 @@ class Conversation:
     ) -> Output:
         """Take the pending input up again, after a crash. A worker that is still at it will lose, with ConflictError.
 
-        `sources`: those that the input came with, since the store has their digests only.
+        `sources`: those that the input came with, since the store has their digests only. Where nothing is pending and
+        the model paused in the middle of its turn (`continuation.paused`), the turn goes on.
         """
         with self._alone():
-            pending = self.pending
-            if pending is None:
-                raise ConfigurationError("no input is pending", hint="Go on with interact")
-            given = pending.input(sources)
-            return await self._taken(environment, given, config, pending.key, inputs.digest(given), dict(arguments))
+            given, key = inputs.resumed(self.pending, self._continuation, sources)
+            return await self._taken(environment, given, config, key, inputs.digest(given), dict(arguments))
 
     async def discard_pending(self) -> None:
         """Forget the pending input. A worker that is still at it will lose, with ConflictError."""
         with self._alone():
             if self._head.pending is not None:
-                await self._changed(pending=None, pending_key=None, pending_digest=None)
-                self._mine = False
+                await self._changed(mine=False, pending=None, pending_key=None, pending_digest=None)
 
     async def append(self, output: Output) -> None:
         """Store a turn that was taken elsewhere from `continuation` (or, for the first, without one).
@@ -174,18 +175,14 @@ class Conversation:
         """
         with self._alone():
             self._check_pending(None, None)
-            before = self._continuation
-            made = output.continuation
-            if made is None or not records.extends(made, before.digest if before else records.GENESIS, self.turns):
-                raise ConfigurationError(
-                    f"the output does not follow turn {self.turns} of this conversation",
-                    hint="Append the output of the very next turn; track the first with Input(history=[])",
-                )
-            await self._settled(output, made, None, None)
+            records.check_follows(output, self._continuation, self.turns)
+            await self._kept(output, None, None)
 
     async def fork(self, id: str | None = None, *, at: int | None = None, title: str | None = None) -> Conversation:
         """A new conversation that shares the first `at` turns, all by default. Nothing is copied."""
-        head, opened = await self._store.forked(self.id, id, scope=self.scope, at=at, title=title)
+        head, opened = await self._store.forked(
+            self.id, id, scope=self.scope, at=at, title=title, number=self._head.number
+        )
         if head.digest == self._head.digest:
             return Conversation(self._store, head, opened, self._continuation)
         return Conversation(self._store, head, opened, await self._store.continuation_at(head, opened, head.turns))
@@ -194,21 +191,26 @@ class Conversation:
         """Go back to the first `to` turns, and forget the pending input. Raises ConflictError."""
         checks.whole(to, "to", least=0, most=self.turns)
         with self._alone():
-            self._head, self._keys = await self._store.rewound(self._head, to)
-            self._continuation = await self._store.continuation_at(self._head, self._keys, to)
-            self._mine = False
+            made = await self._store.continuation_at(self._head, self._keys, to)
+
+            def known(result: tuple[Head, Keys]) -> None:
+                self._head, self._keys = result
+                self._continuation, self._mine = made, False
+
+            await self._store.rewound(self._head, to, known)
 
     async def refresh(self) -> None:
         """Load what other workers did."""
         with self._alone():
             fresh = await self._store.load(self.id, scope=self.scope)
+            if fresh._head.number != self._head.number:
+                raise rows.unknown(self.id)  # another one has its id
             self._head, self._keys, self._continuation = fresh._head, fresh._keys, fresh._continuation
             self._mine = False
 
     async def transcript(self, *, first: int = 1, last: int | None = None) -> list[Shown]:
-        """The turns for display, search and audit, as the redaction hook left them."""
-        head, opened, end = self._head, self._keys, self.turns if last is None else last
-        return await self._database.read(lambda tx: rows.transcript(tx, opened, head, first, end))
+        """The turns for display, search and audit, as the redaction hook left them; the first one is number 1."""
+        return list(await self._store.transcript_of(self._head, self._keys, first, last))
 
     def __repr__(self) -> str:
         return f"Conversation(id={self.id!r}, revision={self.revision}, turns={self.turns}, pending={self._head.pending is not None})"  # noqa: E501
@@ -244,25 +246,13 @@ class Conversation:
             return None
         inputs.name(key, "key")
 
-        def work(tx: Transaction) -> tuple[Head, Keys, tuple[int, int, str], list[Shown]] | None:
-            head = rows.get(tx, self.scope, self.id)
-            found = rows.keyed(tx, head, key)
-            if found is None:
-                return None
-            opened = rows.keys_of(tx, self._store.policy, head)
-            return head, opened, found, rows.transcript(tx, opened, head, found[0], found[0])
-
-        found = await self._database.read(work)
+        found = await self._store.replayed(self._head, key, digest)
         if found is None:
             return None
-        head, opened, (seq, segment, of), shown = found
-        if of != opened.box(segment).name(digest):
-            raise inputs.another(key)
-        continuation = await self._store.continuation_at(head, opened, seq)
-        assert continuation is not None  # seq is at least 1
+        head, opened, output, seq = found
         if head.revision != self.revision and seq == head.turns:
-            self._head, self._keys, self._continuation, self._mine = head, opened, continuation, False
-        return structured.fitted(records.output_of(shown[0], continuation), Settings.of(**arguments).output)
+            self._head, self._keys, self._continuation, self._mine = head, opened, output.continuation, False
+        return structured.fitted(output, Settings.of(**arguments).output)
 
     async def _taken(
         self, environment: Environment, input: Input, config: Config, key: str | None, digest: str,
@@ -272,14 +262,14 @@ class Conversation:
         try:
             output = await turn.turn(environment, given, config, self._connect(input, key, digest), arguments)
         except StructuredOutputError as error:
-            await self._kept(error.output, key, digest)
+            error.output = await self._kept(error.output, key, digest)
             raise
-        await self._kept(output, key, digest)
-        return output
+        return await self._kept(output, key, digest)
 
     async def _events(
         self, environment: Environment, input: Input, config: Config, key: str | None, arguments: dict[str, Any]
     ) -> AsyncGenerator[Event, None]:
+        check_types(environment, input, config)
         with self._alone():
             digest = inputs.digest(input)
             output = await self._replayed(key, digest, arguments)
@@ -294,10 +284,10 @@ class Conversation:
                             if output is None:
                                 yield event
                     except StructuredOutputError as error:
-                        await self._kept(error.output, key, digest)
+                        error.output = await self._kept(error.output, key, digest)
                         raise
                 assert output is not None  # events end in done, or raise
-                await self._kept(output, key, digest)
+                output = await self._kept(output, key, digest)
         yield Event("done", output=output)  # nothing is held any more: a loop may go on from inside "done"
 
     def _connect(self, input: Input, key: str | None, digest: str) -> Callable[[Config], Awaitable[Connection]]:
@@ -307,42 +297,49 @@ class Conversation:
             connection = await registry.pooled(config)
             own = self._keys.own
             await self._changed(
-                pending=own.seal(inputs.saved(input), inputs.PLACE), pending_key=key, pending_digest=own.name(digest)
-            )
-            self._mine = True
+                mine=True, pending=own.seal(inputs.saved(input), inputs.PLACE), pending_key=key,
+                pending_digest=own.name(digest),
+            )  # fmt: skip
             return connection
 
         return connect
 
-    async def _kept(self, output: Output, key: str | None, digest: str) -> None:
-        """An answer that came is stored, even where the caller is being cancelled."""
-        assert output.continuation is not None  # every stored conversation is tracked
-        with anyio.CancelScope(shield=True):
-            await self._settled(output, output.continuation, key, digest)
+    async def _kept(self, output: Output, key: str | None, digest: str | None) -> Output:
+        """An answer that came is stored, even where the caller is being cancelled. The output as it was stored."""
+        return await settled(lambda scope: self._stored(output, key, digest))
 
-    async def _settled(self, output: Output, made: Continuation, key: str | None, digest: str | None) -> None:
-        record = records.of_output(output, made)
+    async def _stored(self, output: Output, key: str | None, digest: str | None) -> Output:
+        made = output.continuation
+        assert made is not None  # every stored conversation is tracked
+        policy = self._store.policy
+        build = partial(records.of_output, output, made, policy)
+        record, output = build() if policy.redact is None else await anyio.to_thread.run_sync(build)
         segment, seq = self._head.segment, self.turns + 1
         box = self._keys.box(segment)
 
         def work(tx: Transaction) -> None:
-            rows.append(tx, self._store.policy, box, segment, seq, [record], key, digest)
+            rows.append(tx, box, segment, seq, [record], key, digest)
 
         cleared: Mapping[str, object] = {"pending": None, "pending_key": None, "pending_digest": None}
-        await self._changed(work, turns=seq, digest=box.name(record.digest), **cleared)
-        self._continuation, self._mine = made, False
+        await self._changed(work, mine=False, made=made, turns=seq, digest=box.name(record.digest), **cleared)
+        return output
 
-    async def _changed(self, also: Callable[[Transaction], None] | None = None, **columns: object) -> None:
+    async def _changed(
+        self, also: Callable[[Transaction], None] | None = None, *, mine: bool, made: Continuation | None = None,
+        **columns: object,
+    ) -> None:  # fmt: skip
         """Compare-and-set from the revision known here, and whatever belongs to it, in one transaction."""
-        expected, writer = self.revision, uuid.uuid4().hex
+        before, writer = self._head, uuid.uuid4().hex
 
         def work(tx: Transaction) -> Head:
-            head = rows.change(tx, self.scope, self.id, expected, writer, **columns)
+            head = rows.change(tx, before, before.revision, writer, **columns)
             if also is not None:
                 also(tx)
             return head
 
-        self._head = await self._database.write(work, landed=self._landed(writer))
+        def known(head: Head) -> None:
+            self._head, self._mine = head, mine
+            self._continuation = made or self._continuation
 
-    def _landed(self, writer: str) -> Callable[[Transaction], Head | None]:
-        return lambda tx: rows.landed(tx, self.scope, self.id, writer)
+        landed = partial(rows.landed, scope=self.scope, id=self.id, writer=writer)
+        await self._database.write(work, landed=landed, known=known)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Literal, Protocol, TypeVar
 
 import anyio
@@ -21,7 +21,8 @@ from pollux_like.errors import ConfigurationError, ConflictError, StoreUnavailab
 T = TypeVar("T")
 
 ATTEMPTS = 8
-"""Most attempts at one transaction while the database is unreachable: waits of 0.05 s, doubling, about 6 s together."""
+"""Most attempts at one transaction while the database is unreachable: waits of 0.05 s, doubling, about 6 s together,
+beside what each attempt takes."""
 
 
 class Transaction(Protocol):
@@ -42,6 +43,31 @@ class Transaction(Protocol):
     def many(self, sql: str, rows: Iterable[Sequence[object]]) -> None:
         """One statement for each row of values."""
         ...
+
+
+async def settled(work: Callable[[anyio.CancelScope], Awaitable[T]]) -> T:
+    """Run to the end what a cancellation must not cut: anyio's, trio's, and the native one of asyncio.
+
+    The work runs in a task of its own, in a shielded scope, which it gets; a cancellation goes on when it has ended.
+    """
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    async def run() -> None:
+        with anyio.CancelScope(shield=True) as scope:
+            try:
+                results.append(await work(scope))
+            except anyio.get_cancelled_exc_class():
+                raise
+            except BaseException as error:  # noqa: BLE001  raised below, in the task that asked for the work
+                errors.append(error)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(run)
+    await anyio.lowlevel.checkpoint_if_cancelled()  # a nursery of trio ends without it, where its tasks do
+    if errors:
+        raise errors[0]
+    return results[0]
 
 
 class Database(ABC):
@@ -68,7 +94,7 @@ class Database(ABC):
 
     async def read(self, work: Callable[[Transaction], T]) -> T:
         """A consistent view; tried again while the database is unreachable."""
-        return await self._attempts(work, writing=False, landed=None, again=True)
+        return await self._attempts(work, writing=False, landed=None, again=True, scope=None)
 
     async def write(
         self,
@@ -76,13 +102,25 @@ class Database(ABC):
         *,
         landed: Callable[[Transaction], T | None] | None = None,
         again: bool = False,
+        known: Callable[[T], None] | None = None,
     ) -> T:
         """All or nothing. After a loss inside the commit the work is run again only with one of these two:
 
         `landed` reads back, where the work then meets a ConflictError, whether it is its own; `again` says that the
         work gives the same twice.
+
+        A cancellation that falls into a write goes on when it is known whether it was done; `known` gets the result
+        before that. Between two attempts, while nothing was written, it goes on at once.
         """
-        return await self._attempts(work, writing=True, landed=landed, again=again)
+
+        async def run(scope: anyio.CancelScope) -> T:
+            result = await self._attempts(work, writing=True, landed=landed, again=again, scope=scope)
+            if known is not None:
+                known(result)
+            return result
+
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        return await settled(run)
 
     async def _attempts(
         self,
@@ -91,6 +129,7 @@ class Database(ABC):
         writing: bool,
         landed: Callable[[Transaction], T | None] | None,
         again: bool,
+        scope: anyio.CancelScope | None,
     ) -> T:
         uncertain = False
         attempt = 0
@@ -110,7 +149,11 @@ class Database(ABC):
                 if attempt >= ATTEMPTS:
                     error.maybe_written = uncertain
                     raise
+            if scope is not None:
+                scope.shield = uncertain
             await anyio.sleep(0.05 * 2.0 ** (attempt - 1))
+            if scope is not None:
+                scope.shield = True
 
     async def _done(self, work: Callable[[Transaction], T], writing: bool) -> T:
         return await self._in_thread(lambda: self.transact(work, writing=writing), writing)

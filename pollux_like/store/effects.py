@@ -14,16 +14,18 @@ from functools import partial
 from typing import Any, Literal
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 
-from pollux_like import canonical
+from pollux_like import canonical, checks
 from pollux_like.errors import ConfigurationError, StoreError, UnknownEffectError
 from pollux_like.messages import ToolCall, ToolResult
 from pollux_like.store import rows
 from pollux_like.store.database import Database, Transaction
 from pollux_like.store.keys import Box
+from pollux_like.store.rows import Head
 
-_OF = "conversation = (SELECT number FROM pollux_like_conversations WHERE scope = ? AND id = ?)"
+_OF = "conversation = (SELECT number FROM pollux_like_conversations WHERE scope = ? AND number = ?)"
 _KEY = f"{_OF} AND turn = ? AND call_id = ? AND arguments_digest = ?"
 
 
@@ -41,19 +43,27 @@ def arguments_digest(call: ToolCall) -> str:
     return canonical.sha256(canonical.dumps([call.name, call.arguments_text]))
 
 
+def checked(call: ToolCall) -> ToolCall:
+    """Raises ConfigurationError for what is no call."""
+    if not isinstance(call, ToolCall):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ConfigurationError(f"call is {checks.kind(call)}", hint="Pass one of pending_tool_calls")
+    return call
+
+
 class Effects:
     """The ledger of one conversation, at the turn whose calls are open.
 
     Keyed by conversation, turn, call id and arguments digest: providers may use a call id again in a later turn. `turn`
     names that turn, and `box` is the conversation's. One worker wins a claim; to everybody else the call is unknown
-    until it is done.
+    until it is done. Every method raises UnknownConversationError where the conversation was deleted.
     """
 
-    def __init__(self, database: Database, box: Box, scope: str, id: str, turn: str) -> None:
+    def __init__(self, database: Database, box: Box, head: Head) -> None:
         self._database = database
         self._box = box
-        self._place = (scope, id)
-        self.turn = turn
+        self._head = head
+        self._place = (head.scope, head.number)
+        self.turn = head.digest
         self._claims: dict[str, str] = {}
 
     async def claim(self, call: ToolCall) -> Effect:
@@ -62,36 +72,31 @@ class Effects:
         key = self._key(call)
 
         def work(tx: Transaction) -> Effect:
+            self._hold(tx)
             row = self._row(tx, call)
             if row is not None and row[1] != token:
                 return self._effect(call, row)
             tx.run(
                 "INSERT INTO pollux_like_effects (conversation, turn, call_id, arguments_digest, state, owner) "
-                "SELECT number, ?, ?, ?, 'claimed', ? FROM pollux_like_conversations WHERE scope = ? AND id = ? "
+                "SELECT number, ?, ?, ?, 'claimed', ? FROM pollux_like_conversations WHERE scope = ? AND number = ? "
                 "ON CONFLICT DO NOTHING",
                 *key, token, *self._place,
             )  # fmt: skip
-            row = self._row(tx, call)
-            if row is None:
-                raise rows.unknown(self._place[1])
-            if row[1] == token and row[0] == "claimed":
-                return Effect(call.id, "run")
-            return self._effect(call, row)
+            return Effect(call.id, "run")
+
+        def known(effect: Effect) -> None:
+            if effect.status == "run":
+                self._claims[call.id] = token
 
         # Running it again is safe: the token says whose claim the row is.
-        effect = await self._database.write(work, again=True)
-        if effect.status == "run":
-            self._claims[call.id] = token
-        return effect
+        return await self._database.write(work, again=True, known=known)
 
     async def done(self, call: ToolCall, result: ToolResult) -> Effect:
         """Record the result of a call that this object claimed. Raises StoreError where the claim is not its own."""
-        token = self._claims.get(call.id)
+        token = self._claims.get(checked(call).id)
         if token is None:
             raise StoreError(f"tool call {call.id[:80]!r} was not claimed here", hint="Call claim first, or resolve")
-        effect = await self._finished(call, result, token)
-        self._claims.pop(call.id, None)
-        return effect
+        return await self._finished(call, result, token)
 
     async def resolve(self, call: ToolCall, result: ToolResult) -> Effect:
         """Decide that an unknown call was done, with this result. The result that stands is returned."""
@@ -102,12 +107,21 @@ class Effects:
         key = self._key(call)
         sql = f"DELETE FROM pollux_like_effects WHERE {_KEY} AND state = 'claimed'"
 
-        await self._database.write(lambda tx: tx.run(sql, *self._place, *key), again=True)
-        self._claims.pop(call.id, None)
+        def work(tx: Transaction) -> None:
+            self._hold(tx)
+            tx.run(sql, *self._place, *key)
+
+        await self._database.write(work, again=True, known=lambda done: self._forget(call))
 
     async def status(self, call: ToolCall) -> Effect:
         """What a claim would find, without claiming: "run" where nobody has."""
-        row = await self._database.read(lambda tx: self._row(tx, call))
+        checked(call)
+
+        def work(tx: Transaction) -> tuple[Any, ...] | None:
+            rows.get(tx, self._head.scope, self._head.id, self._head.number)
+            return self._row(tx, call)
+
+        row = await self._database.read(work)
         return Effect(call.id, "run") if row is None else self._effect(call, row)
 
     async def run(self, call: ToolCall, function: Callable[..., Any]) -> ToolResult:
@@ -117,8 +131,14 @@ class Effects:
         or a ToolResult. Raises UnknownEffectError where the call was begun and not finished, and ToolCallParseError
         for arguments that are no object. What `function` raises goes on to the caller, and the call is then unknown.
         """
-        arguments = call.arguments_dict()
-        effect = await self.claim(call)
+        arguments = checked(call).arguments_dict()
+        try:
+            effect = await self.claim(call)
+        except anyio.get_cancelled_exc_class():
+            if call.id in self._claims:  # the claim was written, and the tool is not begun
+                with anyio.CancelScope(shield=True):
+                    await self.release(call)
+            raise
         if effect.status == "unknown":
             raise UnknownEffectError(
                 f"tool call {call.id[:80]!r} was begun, and it is not known whether it was done",
@@ -130,16 +150,18 @@ class Effects:
         result = value if isinstance(value, ToolResult) else ToolResult.from_value(call_id=call.id, value=value)
         with anyio.CancelScope(shield=True):  # the effect has happened: its record is not given up
             await self.done(call, result)
+        await anyio.lowlevel.checkpoint_if_cancelled()
         return result
 
     async def _finished(self, call: ToolCall, result: ToolResult, token: str | None) -> Effect:
-        if result.call_id != call.id:
+        if not isinstance(result, ToolResult) or result.call_id != checked(call).id:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigurationError("the result answers another call", hint="Give ToolResult(call.id, ...)")
         saved = canonical.dumps([result.content, result.is_error])
         owner, owners = ("", ()) if token is None else (" AND owner = ?", (token,))
         key = self._key(call)
 
         def work(tx: Transaction) -> Effect:
+            self._hold(tx)
             tx.run(
                 f"UPDATE pollux_like_effects SET state = 'done', result = ? WHERE {_KEY} AND state = 'claimed'{owner}",
                 self._box.seal(saved, self._spot(call)), *self._place, *key, *owners,
@@ -153,10 +175,17 @@ class Effects:
                 )
             return effect
 
-        return await self._database.write(work, again=True)
+        return await self._database.write(work, again=True, known=lambda effect: self._forget(call))
+
+    def _forget(self, call: ToolCall) -> None:
+        self._claims.pop(call.id, None)
+
+    def _hold(self, tx: Transaction) -> None:
+        """No deletion comes between the statements of a change."""
+        rows.hold(tx, self._head.scope, self._head.id, self._head.number)
 
     def _key(self, call: ToolCall) -> tuple[str, str, str]:
-        return self.turn, canonical.dumps(call.id), self._box.name(arguments_digest(call))
+        return self.turn, canonical.dumps(checked(call).id), self._box.name(arguments_digest(call))
 
     def _spot(self, call: ToolCall) -> str:
         return canonical.dumps(["effect", *self._key(call)])

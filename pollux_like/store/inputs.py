@@ -49,13 +49,17 @@ class Pending:
         return {"content": self.content, "tool_results": results, "history": history, "sources": list(self.sources),
                 "key": self.key}  # fmt: skip
 
-    def input(self, sources: Sequence[Source] = ()) -> Input:
-        """The input again. Raises ConfigurationError where the sources are not those that it came with."""
+    def input(self, sources: Sequence[Source] = (), continuation: Continuation | None = None) -> Input:
+        """The input again. Raises ConfigurationError where the sources are not those that it came with.
+
+        `continuation`: the conversation's, which is all that the input of a paused turn has.
+        """
         if tuple(source.digest for source in sources) != self.sources:
             raise ConfigurationError(
                 f"the pending input came with {len(self.sources)} sources of its own", hint="Give the same, in order"
             )
-        return Input(self.content, self.history, None, self.tool_results, sources=sources)
+        empty = self.content is None and self.history is None and not self.tool_results
+        return Input(self.content, self.history, continuation if empty else None, self.tool_results, sources=sources)
 
 
 def saved(input: Input) -> str:
@@ -88,9 +92,24 @@ def pending_of(head: Head, opened: Keys) -> Pending | None:
     )
 
 
+def resumed(
+    pending: Pending | None, continuation: Continuation | None, sources: Sequence[Source]
+) -> tuple[Input, str | None]:
+    """The input that is taken up, and its key: what is pending, or nothing new for a paused turn."""
+    if pending is not None:
+        return pending.input(sources, continuation), pending.key
+    if continuation is None or not continuation.paused:
+        raise ConfigurationError("no input is pending, and the last turn is complete", hint="Go on with interact")
+    return Input(continuation=continuation, sources=sources), None
+
+
 def given(input: Input, continuation: Continuation | None, turns: int) -> Input:
-    """The caller's input with the state of the store. Raises ConfigurationError where it brings a state of its own."""
-    if input.continuation is not None:
+    """The caller's input with the state of the store. Raises ConfigurationError where it brings a state of its own.
+
+    Only a paused turn goes on with the very state of the store, since an input has to bring something.
+    """
+    paused = continuation is not None and continuation.paused
+    if input.continuation is not None and not (paused and input.continuation == continuation):
         raise ConfigurationError("Input.continuation is given", hint="Leave it out: the store has the state")
     if continuation is None:
         return input if input.history is not None else replace(input, history=())

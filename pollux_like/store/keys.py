@@ -22,7 +22,7 @@ from pollux_like.store.database import Transaction
 OWN = 0
 """Stands for a segment's id where the key is the conversation's own: of its pending input and its effects."""
 _NONCE_BYTES = 12
-_OF = "(SELECT number FROM pollux_like_conversations WHERE scope = ? AND id = ?)"
+_OF = "(SELECT number FROM pollux_like_conversations WHERE scope = ? AND number = ?)"
 
 
 class Box(Protocol):
@@ -143,9 +143,9 @@ class Keys:
         return unwrapped(self._sealer, Key(self.scope, self._conversation, segment), self._wrapped[segment])
 
 
-def of(tx: Transaction, sealer: ContinuationSealer | None, scope: str, id: str, number: int, *, sealed: bool) -> Keys:
-    """The keys of a stored conversation. Raises StoreKeyError where it is sealed and the store has no sealer, or not
-    sealed and the store has one.
+def of(tx: Transaction, sealer: ContinuationSealer | None, scope: str, number: int, *, sealed: bool) -> Keys:
+    """The keys of a stored conversation. Raises StoreKeyError where the sealer cannot open its own, where it is sealed
+    and the store has no sealer, or not sealed and the store has one.
     """
     if sealed != (sealer is not None):
         raise StoreKeyError(
@@ -155,9 +155,13 @@ def of(tx: Transaction, sealer: ContinuationSealer | None, scope: str, id: str, 
             hint="Open the store as it was opened when the conversation was made",
         )
     rows = (
-        tx.all(f"SELECT segment, wrapped FROM pollux_like_keys WHERE conversation = {_OF}", scope, id) if sealed else ()
+        tx.all(f"SELECT segment, wrapped FROM pollux_like_keys WHERE conversation = {_OF}", scope, number)
+        if sealed
+        else ()
     )
-    return Keys(sealer, scope, number, dict(rows))
+    opened = Keys(sealer, scope, number, dict(rows))
+    opened.box(OWN)
+    return opened
 
 
 def made(tx: Transaction, sealer: ContinuationSealer | None, scope: str, number: int, segments: Iterable[int]) -> None:
@@ -192,9 +196,9 @@ def unwrapped(sealer: ContinuationSealer, key: Key, wrapped: str) -> bytes:
         raise refused() from None
 
 
-def erased(tx: Transaction, scope: str, id: str, number: int) -> tuple[str, ...]:
+def erased(tx: Transaction, scope: str, number: int) -> tuple[str, ...]:
     """Drop the wrappings of a conversation. Returns the names of the data keys that nobody can open any more."""
-    gone = tx.all(f"DELETE FROM pollux_like_keys WHERE conversation = {_OF} RETURNING segment", scope, id)
+    gone = tx.all(f"DELETE FROM pollux_like_keys WHERE conversation = {_OF} RETURNING segment", scope, number)
     names: list[str] = []
     for (segment,) in sorted(gone):
         if segment == OWN:

@@ -114,7 +114,7 @@ def delete(tx: Transaction, scope: str, id: str, *, older_than: float | None = N
     if older_than is not None and head.updated_at >= older_than:
         return None
     whole = set(rows.digests(tx, head))
-    dropped = keys.erased(tx, scope, id, head.number)
+    dropped = keys.erased(tx, scope, head.number)
     owned = tx.all(
         "SELECT DISTINCT root FROM pollux_like_segments WHERE scope = ? AND owner = ? ORDER BY root", scope, head.number
     )
@@ -122,10 +122,10 @@ def delete(tx: Transaction, scope: str, id: str, *, older_than: float | None = N
         rows.lock_tree(tx, scope, root)
     effects = tx.run(
         "DELETE FROM pollux_like_effects WHERE conversation = "
-        "(SELECT number FROM pollux_like_conversations WHERE scope = ? AND id = ?)",
-        scope, id,
+        "(SELECT number FROM pollux_like_conversations WHERE scope = ? AND number = ?)",
+        scope, head.number,
     )  # fmt: skip
-    tx.run("DELETE FROM pollux_like_conversations WHERE scope = ? AND id = ?", scope, id)
+    tx.run("DELETE FROM pollux_like_conversations WHERE scope = ? AND number = ?", scope, head.number)
     tx.run("UPDATE pollux_like_segments SET owner = NULL WHERE scope = ? AND owner = ?", scope, head.number)
     digests: list[bytes] = []
     messages = 0

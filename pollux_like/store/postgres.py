@@ -6,16 +6,18 @@ in transaction mode may stand between.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
 import psycopg
-from psycopg import errors
+from psycopg import conninfo, errors
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from pollux_like.errors import (
+    ConfigurationError,
     StoreDamagedError,
     StoreError,
     StoreFullError,
@@ -28,6 +30,10 @@ from pollux_like.store.database import Database, Transaction
 T = TypeVar("T")
 
 CONNECT_TIMEOUT_S = 10
+"""Longest wait of the pool for the server to take one connection; it goes on beside the attempts that wait for it."""
+WAIT_S = 1.0
+"""Longest wait of one attempt for a connection of the pool."""
+_POOL = "pollux_like"
 _SILENCE_MS = 30_000
 _KEPT = {
     "prepare_threshold": None,
@@ -38,7 +44,10 @@ _KEPT = {
     "keepalives_count": 4,
 }  # fmt: skip
 _LEVELS = {True: psycopg.IsolationLevel.READ_COMMITTED, False: psycopg.IsolationLevel.REPEATABLE_READ}
-_Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+class _Connection(psycopg.Connection[tuple[Any, ...]]):
+    """A connection of a store, as the log of the pool names it."""
 
 
 class _Rows:
@@ -66,6 +75,8 @@ class PostgreSQL(Database):
 
     def __init__(self, url: str, *, connections: int, migrate: bool) -> None:
         super().__init__()
+        _check(url)
+        _LOG.addFilter(_heard)
         self.readers = self.writers = connections
         self._migrate = migrate
         self._lock = threading.Lock()
@@ -73,10 +84,12 @@ class PostgreSQL(Database):
             url,
             min_size=0,
             max_size=connections,
-            timeout=CONNECT_TIMEOUT_S,
+            connection_class=_Connection,
+            timeout=WAIT_S,
+            reconnect_timeout=0,  # the attempts of the store are the only ones
             kwargs=_KEPT,
             open=False,
-            name="pollux_like",
+            name=_POOL,
         )
         self._ready = False
 
@@ -135,6 +148,31 @@ class PostgreSQL(Database):
         self._pool.putconn(connection)
         if broken:
             self._pool.check()
+
+
+_LOG = logging.getLogger("psycopg.pool")
+
+
+def _heard(record: logging.LogRecord) -> bool:
+    """What the pool of a store logs goes where the application's logging leads, and to standard error never."""
+    own = isinstance(record.args, tuple) and any(arg == _POOL or isinstance(arg, _Connection) for arg in record.args)
+    return not own or _LOG.hasHandlers()
+
+
+def _check(url: str) -> None:
+    """Raises ConfigurationError, which quotes nothing, for a URL that libpq would read otherwise than it was meant."""
+    try:
+        found = conninfo.conninfo_to_dict(url)
+        ports = str(found.get("port", "")).split(",")
+        usable = "\0" not in url and all(port.isdecimal() or not port for port in ports)
+        usable = usable and "@" not in f"{found.get('host', '')}{found.get('dbname', '')}"
+    except (psycopg.Error, UnicodeError):
+        usable = False
+    if not usable:
+        raise ConfigurationError(
+            "the url is no URL of a PostgreSQL server",
+            hint="Write postgresql://user:password@host:port/name, with % and a code for / : @ % in the password",
+        ) from None
 
 
 class _TableExistsError(StoreError):

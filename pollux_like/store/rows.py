@@ -78,17 +78,17 @@ def find(tx: Transaction, scope: str, id: str) -> Head | None:
     return None if row is None else Head(scope, *row)
 
 
-def get(tx: Transaction, scope: str, id: str) -> Head:
-    """The head. Raises UnknownConversationError."""
+def get(tx: Transaction, scope: str, id: str, number: int | None = None) -> Head:
+    """The head. Raises UnknownConversationError, for one that was made anew under that id too, if a number is given."""
     head = find(tx, scope, id)
-    if head is None:
+    if head is None or number not in (None, head.number):
         raise unknown(id)
     return head
 
 
 def keys_of(tx: Transaction, policy: Policy, head: Head) -> Keys:
     """The keys of a head. Raises StoreKeyError."""
-    return keys.of(tx, policy.sealer, head.scope, head.id, head.number, sealed=bool(head.sealed))
+    return keys.of(tx, policy.sealer, head.scope, head.number, sealed=bool(head.sealed))
 
 
 def landed(tx: Transaction, scope: str, id: str, writer: str) -> Head | None:
@@ -139,20 +139,22 @@ def _owned(tx: Transaction, scope: str, id: str, segment: int) -> Head:
     return head
 
 
-def change(tx: Transaction, scope: str, id: str, expected: int, writer: str, **columns: object) -> Head:
+def change(tx: Transaction, head: Head, expected: int, writer: str, **columns: object) -> Head:
     """The one compare-and-set: the revision goes up by one, the columns change, or ConflictError and nothing changes.
+
+    It names the conversation by its number, which is never given again: after a deletion there is none of that number.
 
     Two writers meet in the row: the second waits for the first, and then sees another revision than it expects.
     """
     names = "".join(f", {name} = ?" for name in columns)
     row = tx.one(
         f"UPDATE pollux_like_conversations SET revision = revision + 1, updated_at = ?, writer = ?{names} "
-        f"WHERE scope = ? AND id = ? AND revision = ? RETURNING {_HEAD}",
-        time.time(), writer, *columns.values(), scope, id, expected,
+        f"WHERE scope = ? AND number = ? AND revision = ? RETURNING {_HEAD}",
+        time.time(), writer, *columns.values(), head.scope, head.number, expected,
     )  # fmt: skip
     if row is None:
-        raise conflict(expected, get(tx, scope, id).revision)
-    return Head(scope, *row)
+        raise conflict(expected, get(tx, head.scope, head.id, head.number).revision)
+    return Head(head.scope, *row)
 
 
 def conflict(expected: int, actual: int) -> ConflictError:
@@ -164,7 +166,7 @@ def conflict(expected: int, actual: int) -> ConflictError:
 
 
 def append(
-    tx: Transaction, policy: Policy, box: Box, segment: int, first: int, turns: Sequence[Record],
+    tx: Transaction, box: Box, segment: int, first: int, turns: Sequence[Record],
     key: str | None = None, input_digest: str | None = None,
 ) -> str:  # fmt: skip
     """The one write point of turns: opaque lines to one table, what is shown of them to the other.
@@ -178,15 +180,17 @@ def append(
     digest = records.GENESIS
     for seq, record in enumerate(turns, start=first):
         digest = box.name(record.digest)
-        states.append((segment, seq, VERSION, bytes.fromhex(digest), box.seal(record.line, f"turn {seq}")))
-        messages = [policy.redacted(message) for message in record.messages]
-        shown = records.shown_text(record, messages)
-        check = box.name(records.checksum(digest, record.fingerprint, shown))
+        said = None if record.said is None else box.seal(record.said, f"said {seq}")
+        states.append((segment, seq, VERSION, bytes.fromhex(digest), box.seal(record.line, f"turn {seq}"), said))
+        shown = records.shown_text(record)
+        check = box.name(records.checksum(digest, record.fingerprint, shown, record.said))
         entries.append((
-            segment, seq, box.seal(shown, f"shown {seq}"), len(messages), bytes.fromhex(record.fingerprint), key, asked,
-            bytes.fromhex(check), now,
+            segment, seq, box.seal(shown, f"shown {seq}"), len(record.messages), bytes.fromhex(record.fingerprint), key,
+            asked, bytes.fromhex(check), now,
         ))  # fmt: skip
-    tx.many("INSERT INTO pollux_like_turns (segment, seq, version, digest, state) VALUES (?, ?, ?, ?, ?)", states)
+    tx.many(
+        "INSERT INTO pollux_like_turns (segment, seq, version, digest, state, said) VALUES (?, ?, ?, ?, ?, ?)", states
+    )
     tx.many(
         "INSERT INTO pollux_like_entries (segment, seq, shown, messages, fingerprint, idempotency_key, input_digest, "
         "checksum, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -245,9 +249,9 @@ def fork(
 
 def rewind(tx: Transaction, policy: Policy, head: Head, turns: int, expected: int, writer: str) -> Head:
     """The head goes back to its first turns; those after it stay until the conversation is deleted."""
-    keys_of(tx, policy, head)  # a store of another kind writes nothing here
+    keys_of(tx, policy, head)  # a store that could not read it writes nothing here
     segment = _segment(tx, head.scope, None, None, 0)
-    change(tx, head.scope, head.id, expected, writer, segment=segment, turns=turns, pending=None, pending_key=None,
+    change(tx, head, expected, writer, segment=segment, turns=turns, pending=None, pending_key=None,
            pending_digest=None)  # fmt: skip
     keys.made(tx, policy.sealer, head.scope, head.number, (segment,))
     _owned(tx, head.scope, head.id, segment)
@@ -278,21 +282,24 @@ def _branch(tx: Transaction, head: Head, turns: int, segment: int) -> str:
     return keys.raw(digest).hex()
 
 
-def hold(tx: Transaction, scope: str, id: str) -> Head:
-    """The head, its row locked to the end of the transaction. Raises UnknownConversationError."""
+def hold(tx: Transaction, scope: str, id: str, number: int | None = None) -> Head:
+    """The head as `get` gives it, its row locked to the end of the transaction."""
     tx.run("UPDATE pollux_like_conversations SET writer = writer WHERE scope = ? AND id = ?", scope, id)
-    return get(tx, scope, id)
+    return get(tx, scope, id, number)
 
 
-def transcript(tx: Transaction, opened: Keys, head: Head, first: int, last: int) -> list[Shown]:
-    """What is shown of the turns `first` to `last`. Raises StoreDamagedError where it is not what was written."""
+def transcript(tx: Transaction, opened: Keys, head: Head, first: int, last: int) -> list[tuple[Shown, str | None]]:
+    """What is shown of the turns `first` to `last`, each with what the model said where that does not tell it.
+
+    Raises StoreDamagedError where it is not what was written.
+    """
     scope = head.scope
     upto = min(last, head.turns)
     found = tx.all(
-        f"WITH RECURSIVE {CHAIN} SELECT x.segment, x.seq, x.shown, x.fingerprint, x.checksum, x.created_at, "
-        "(SELECT digest FROM pollux_like_turns t WHERE t.segment = x.segment AND t.seq = x.seq) "
-        "FROM chain JOIN pollux_like_entries x "
-        "ON x.segment = chain.segment AND x.seq > chain.base AND x.seq <= chain.upto AND x.seq >= ? ORDER BY x.seq",
+        f"WITH RECURSIVE {CHAIN} SELECT x.segment, x.seq, x.shown, x.fingerprint, x.checksum, x.created_at, t.digest, "
+        "t.said FROM chain JOIN pollux_like_entries x "
+        "ON x.segment = chain.segment AND x.seq > chain.base AND x.seq <= chain.upto AND x.seq >= ? "
+        "JOIN pollux_like_turns t ON t.segment = x.segment AND t.seq = x.seq ORDER BY x.seq",
         upto, scope, head.segment, scope, first,
     )  # fmt: skip
     if len(found) != max(0, upto - first + 1):
@@ -300,11 +307,14 @@ def transcript(tx: Transaction, opened: Keys, head: Head, first: int, last: int)
     return [_shown(opened.box(segment), *entry) for segment, *entry in found]
 
 
-def _shown(box: Box, seq: int, shown: object, stamp: object, check: object, created_at: float, of: object) -> Shown:
+def _shown(
+    box: Box, seq: int, shown: object, stamp: object, check: object, created_at: float, of: object, apart: object
+) -> tuple[Shown, str | None]:
     text, fingerprint, digest = box.unseal(shown, f"shown {seq}"), keys.raw(stamp).hex(), keys.raw(of).hex()
-    if box.name(records.checksum(digest, fingerprint, text)) != keys.raw(check).hex():
+    said = None if apart is None else box.unseal(apart, f"said {seq}")
+    if box.name(records.checksum(digest, fingerprint, text, said)) != keys.raw(check).hex():
         raise records.damaged(f"the transcript of turn {seq} is not what was written")
-    return records.shown_of(seq, text, fingerprint, digest, created_at)
+    return records.shown_of(seq, text, fingerprint, digest, created_at), said
 
 
 def keyed(tx: Transaction, head: Head, key: str) -> tuple[int, int, str] | None:

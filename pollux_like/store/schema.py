@@ -90,6 +90,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
 )""",
         "CREATE INDEX pollux_like_keys_segment ON pollux_like_keys (segment)",
     ),
+    ("ALTER TABLE pollux_like_turns ADD COLUMN said {bytes}",),
 )
 """Step n brings the tables to version n. A step that was released never changes."""
 

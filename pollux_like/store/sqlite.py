@@ -17,7 +17,6 @@ from typing import Any, TypeVar, cast
 
 import anyio
 import anyio.lowlevel
-import anyio.to_thread
 
 from pollux_like.errors import (
     ConfigurationError,
@@ -126,20 +125,10 @@ class SQLite(Database):
             async with turn:
                 if not own.done:
                     await self._in_thread(lambda: self._flush(own), writing)
-        except BaseException:
-            if not self._withdrawn(own):  # another one is at it: as with a thread of its own, its end is waited for
-                with anyio.CancelScope(shield=True):
-                    await anyio.to_thread.run_sync(self._flush, own)
-            if not own.done:
-                raise
+        finally:
+            with suppress(ValueError):  # what found no thread is not written by somebody else later
+                self._waiting.remove(own)
         return cast("T", _outcome(own))
-
-    def _withdrawn(self, own: _Write) -> bool:
-        try:
-            self._waiting.remove(own)
-        except ValueError:
-            return False
-        return True
 
     def _flush(self, own: _Write) -> None:
         """Whoever gets the lock commits everything that waits."""

@@ -6,15 +6,12 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
-from urllib.parse import unquote, urlsplit
+from typing import Any
 
 from pollux_like import canonical, checks
-from pollux_like.continuation import Continuation
+from pollux_like.continuation import MAX_TURNS, Continuation
 from pollux_like.errors import ConfigurationError, StoreError
-from pollux_like.messages import Message
 from pollux_like.output import Output
 from pollux_like.sealing import ContinuationSealer
 from pollux_like.store import inputs, keys, lifecycle, records, rows
@@ -22,65 +19,11 @@ from pollux_like.store.conversation import Conversation
 from pollux_like.store.database import Database, Transaction
 from pollux_like.store.keys import Key, Keys
 from pollux_like.store.lifecycle import Match, Receipt, Report
-from pollux_like.store.records import Policy, Stored
+from pollux_like.store.records import Policy, Shown, Stored
 from pollux_like.store.rows import Head, Summary
 
-
-def open_store(
-    url: str,
-    *,
-    redact: Callable[[Message], Message] | None = None,
-    sealer: ContinuationSealer | None = None,
-    migrate: bool = True,
-    synchronous: Literal["full", "normal"] = "full",
-    connections: int = 10,
-) -> ConversationStore:
-    """A store by its URL. Nothing is opened before it is used; `async with` closes it.
-
-    * `sqlite:///file.db` (relative), `sqlite:////folder/file.db` (absolute), `memory:`, `postgresql://...` (psycopg
-      and its pool, extra "postgres").
-    * `redact`: a function that each transcript message goes through before it is stored; opaque state cannot be
-      redacted. `sealer`: encryption of all conversation text at rest; see docs/sealing.md.
-    * `migrate`: bring older tables up to date. `synchronous` (SQLite): "full" survives the loss of power,
-      "normal" only that of the process. `connections` (PostgreSQL): most of this process.
-
-    Raises ConfigurationError for a URL or a value that cannot be used.
-    """
-    checks.text(url, "url")
-    if sealer is not None and not isinstance(sealer, ContinuationSealer):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ConfigurationError(f"sealer is {checks.kind(sealer)}", hint="Give a ContinuationSealer([...])")
-    checks.flag(migrate, "migrate")
-    checks.one_of(synchronous, "synchronous", ("full", "normal"))
-    checks.whole(connections, "connections", least=1, most=1000)
-    scheme = url.partition(":")[0]
-    database: Database
-    if url == "memory:" or scheme == "sqlite":
-        from pollux_like.store.sqlite import SQLite
-
-        database = SQLite(None if url == "memory:" else _file(url), synchronous=synchronous, migrate=migrate)
-    elif scheme in ("postgresql", "postgres"):
-        try:
-            from pollux_like.store.postgres import PostgreSQL
-        except ImportError:
-            raise ConfigurationError(
-                "PostgreSQL needs psycopg and its pool", hint='Run: pip install "pollux-like[postgres]"'
-            ) from None
-        database = PostgreSQL(url, connections=connections, migrate=migrate)
-    else:
-        raise ConfigurationError(
-            "the url is of no store that is known", hint="Use sqlite:///file.db, postgresql://host/name or memory:"
-        )
-    return ConversationStore(database, Policy(redact, sealer))
-
-
-def _file(url: str) -> Path:
-    parts = urlsplit(url)
-    path = unquote(parts.path)[1:]
-    if parts.netloc or parts.query or parts.fragment or not path:
-        raise ConfigurationError(
-            "the url names no SQLite file", hint="Write sqlite:///file.db, or sqlite:////folder/file.db"
-        )
-    return Path(path)
+MAX_WORDS = 4096
+"""Longest text to search for, in characters: escaped, it stays below the 50,000 bytes of a pattern of SQLite."""
 
 
 class ConversationStore:
@@ -102,15 +45,19 @@ class ConversationStore:
         inputs.name(scope, "scope")
         title = None if title is None else inputs.name(title, "title")
         plain = canonical.dumps(checks.maybe_object(metadata, "metadata"))
-        turns = [] if continuation is None else records.of_saved(continuation)
+        if continuation is not None and not isinstance(continuation, Continuation):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError(
+                f"continuation is {checks.kind(continuation)}", hint="Restore it with Continuation.from_jsonable(...)"
+            )
+        turns = [] if continuation is None else records.of_saved(continuation, self.policy)
         writer = uuid.uuid4().hex
 
         def work(tx: Transaction) -> tuple[Head, Keys]:
             head = rows.create(tx, self.policy, scope, name, title, plain, writer)
             opened = rows.keys_of(tx, self.policy, head)
             if turns:
-                digest = rows.append(tx, self.policy, opened.box(head.segment), head.segment, 1, turns)
-                head = rows.change(tx, scope, name, 0, writer, turns=len(turns), digest=digest)
+                digest = rows.append(tx, opened.box(head.segment), head.segment, 1, turns)
+                head = rows.change(tx, head, 0, writer, turns=len(turns), digest=digest)
             return head, opened
 
         head, opened = await self.database.write(work, landed=self.landed(scope, name, writer))
@@ -130,7 +77,7 @@ class ConversationStore:
             opened = rows.keys_of(tx, self.policy, head)
             last = None
             if expected_fingerprint is not None and head.turns:
-                last = rows.transcript(tx, opened, head, head.turns, head.turns)[0].fingerprint
+                last = rows.transcript(tx, opened, head, head.turns, head.turns)[0][0].fingerprint
             return head, opened, rows.states(tx, opened, head, head.turns), last
 
         head, opened, found, last = await self.database.read(work)
@@ -143,6 +90,7 @@ class ConversationStore:
 
     async def append(self, id: str, output: Output, *, scope: str, expected: int) -> Conversation:
         """Store a turn that was taken elsewhere, if the conversation is still at revision `expected`."""
+        checks.whole(expected, "expected", least=0)
         conversation = await self.load(id, scope=scope)
         if conversation.revision != expected:
             raise rows.conflict(expected, conversation.revision)
@@ -160,32 +108,32 @@ class ConversationStore:
         return Conversation(self, head, opened, await self.continuation_at(head, opened, head.turns))
 
     async def forked(
-        self, id: str, new_id: str | None, *, scope: str, at: int | None, title: str | None
+        self, id: str, new_id: str | None, *, scope: str, at: int | None, title: str | None, number: int | None = None
     ) -> tuple[Head, Keys]:
-        """The head and keys of a new fork, whose state is not loaded."""
+        """The head and keys of a new fork, whose state is not loaded. `number`: that of the conversation, if known."""
         name, writer = _new(new_id), uuid.uuid4().hex
         inputs.name(scope, "scope")
         inputs.name(id, "id")
         title = None if title is None else inputs.name(title, "title")
 
         def work(tx: Transaction) -> tuple[Head, Keys]:
-            head = rows.hold(tx, scope, id)
+            head = rows.hold(tx, scope, id, number)
             turns = head.turns if at is None else checks.whole(at, "at", least=0, most=head.turns)
             made = rows.fork(tx, self.policy, head, turns, name, title or head.title, head.metadata, writer)
             return made, rows.keys_of(tx, self.policy, made)
 
         return await self.database.write(work, landed=self.landed(scope, name, writer))
 
-    async def rewound(self, head: Head, turns: int) -> tuple[Head, Keys]:
-        """The head and keys after a rewind, by compare-and-set."""
+    async def rewound(self, head: Head, turns: int, known: Callable[[tuple[Head, Keys]], None]) -> None:
+        """Rewind by compare-and-set; `known` gets the head and keys after it, even where the caller is cancelled."""
         writer = uuid.uuid4().hex
 
         def work(tx: Transaction) -> tuple[Head, Keys]:
-            held = rows.hold(tx, head.scope, head.id)
+            held = rows.hold(tx, head.scope, head.id, head.number)
             made = rows.rewind(tx, self.policy, held, turns, head.revision, writer)
             return made, rows.keys_of(tx, self.policy, made)
 
-        return await self.database.write(work, landed=self.landed(head.scope, head.id, writer))
+        await self.database.write(work, landed=self.landed(head.scope, head.id, writer), known=known)
 
     def landed(self, scope: str, id: str, writer: str) -> Callable[[Transaction], tuple[Head, Keys] | None]:
         """Reads back whether the write of that token is the newest one."""
@@ -193,6 +141,8 @@ class ConversationStore:
 
     async def rewind(self, id: str, to: int, *, scope: str, expected: int | None = None) -> Conversation:
         """Go back to the first `to` turns; those after it stay until the conversation is deleted."""
+        if expected is not None:
+            checks.whole(expected, "expected", least=0)
         conversation = await self.load(id, scope=scope)
         if expected is not None and conversation.revision != expected:
             raise rows.conflict(expected, conversation.revision)
@@ -203,15 +153,21 @@ class ConversationStore:
         """The newest conversations first. `before`: the `number` of the last one of the page before."""
         inputs.name(scope, "scope")
         checks.whole(limit, "limit", least=1, most=10_000)
+        if before is not None:
+            checks.whole(before, "before", least=0, most=2**63 - 1)
         return await self.database.read(lambda tx: lifecycle.listed(tx, scope, limit, before))
 
     async def search(self, words: str, *, scope: str, limit: int = 100) -> Sequence[Match]:
-        """Messages that hold the words as they stand; A to Z match in either case. Reads every message of the scope.
+        """Messages that hold the words as they stand, at most MAX_WORDS; A to Z match in either case.
 
+        Reads every message of the scope.
         Raises ConfigurationError in a sealed store.
         """
         inputs.name(scope, "scope")
-        checks.filled(words, "words")
+        if len(checks.filled(words, "words")) > MAX_WORDS:
+            raise ConfigurationError(
+                f"words has {len(words):,} characters", hint=f"Search for at most {MAX_WORDS:,} of them"
+            )
         checks.whole(limit, "limit", least=1, most=10_000)
         dialect = self.database.dialect
         return await self.database.read(lambda tx: lifecycle.search(tx, self.policy, dialect, scope, words, limit))
@@ -260,7 +216,9 @@ class ConversationStore:
         """Check the chain and the transcript of one conversation, or of all in the scope. Damage is reported."""
         inputs.name(scope, "scope")
         names = (
-            [id] if id is not None else await self.database.read(lambda tx: lifecycle.stale(tx, scope, float("inf")))
+            [inputs.name(id, "id")]
+            if id is not None
+            else await self.database.read(lambda tx: lifecycle.stale(tx, scope, float("inf")))
         )
         turns = 0
         problems: list[tuple[str, str]] = []
@@ -291,9 +249,49 @@ class ConversationStore:
                 progress(seen, count)
         return count
 
+    async def transcript_of(self, head: Head, opened: Keys, first: int, last: int | None) -> Sequence[Shown]:
+        """What is shown of the turns `first` to `last` of a head."""
+        checks.whole(first, "first", least=1, most=MAX_TURNS)
+        end = head.turns if last is None else checks.whole(last, "last", least=0)
+
+        def work(tx: Transaction) -> list[Shown]:
+            rows.get(tx, head.scope, head.id, head.number)
+            return [shown for shown, _ in rows.transcript(tx, opened, head, first, end)]
+
+        return await self.database.read(work)
+
+    async def replayed(self, known: Head, key: str, digest: str) -> tuple[Head, Keys, Output, int] | None:
+        """The stored output of an idempotency key by what the store holds now, and its turn.
+
+        Raises IdempotencyError where the key was used with an input of another digest.
+        """
+
+        def work(tx: Transaction) -> tuple[Head, Keys, tuple[int, int, str], tuple[Shown, str | None]] | None:
+            head = rows.get(tx, known.scope, known.id, known.number)
+            found = rows.keyed(tx, head, key)
+            if found is None:
+                return None
+            opened = rows.keys_of(tx, self.policy, head)
+            return head, opened, found, rows.transcript(tx, opened, head, found[0], found[0])[0]
+
+        found = await self.database.read(work)
+        if found is None:
+            return None
+        head, opened, (seq, segment, of), (shown, apart) = found
+        if of != opened.box(segment).name(digest):
+            raise inputs.another(key)
+        continuation = await self.continuation_at(head, opened, seq)
+        assert continuation is not None  # seq is at least 1
+        return head, opened, records.output_of(shown, apart, continuation), seq
+
     async def continuation_at(self, head: Head, opened: Keys, turns: int) -> Continuation | None:
         """The state after that many turns of a head."""
-        found = await self.database.read(lambda tx: rows.states(tx, opened, head, turns))
+
+        def work(tx: Transaction) -> list[Stored]:
+            rows.get(tx, head.scope, head.id, head.number)
+            return rows.states(tx, opened, head, turns)
+
+        found = await self.database.read(work)
         return records.assembled(found, turns, found[-1].digest if found else records.GENESIS)
 
     async def aclose(self) -> None:

@@ -20,6 +20,7 @@ from pollux_like.settings import Arguments
 from pollux_like.sources import Source
 from pollux_like.store import conversation as _conversation
 from pollux_like.store import effects as _effects
+from pollux_like.store import opening as _opening
 from pollux_like.store import store as _store
 from pollux_like.store.effects import Effect
 from pollux_like.store.inputs import Pending
@@ -45,7 +46,7 @@ def open_store(
 ) -> ConversationStore:
     """See `pollux_like.open_store`."""
     return ConversationStore(
-        _store.open_store(
+        _opening.open_store(
             url, redact=redact, sealer=sealer, migrate=migrate, synchronous=synchronous, connections=connections
         )
     )

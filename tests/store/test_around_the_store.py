@@ -152,8 +152,13 @@ def test_every_statement_is_bound_to_a_scope(
     for check in store_conformance.CHECKS:
         anyio.run(check, factory)
     inserts = tuple(f"INSERT INTO pollux_like_{table} (segment" for table in ("turns", "entries"))
-    tables = ("CREATE ", "SELECT COUNT(*) FROM sqlite_master", "INSERT INTO pollux_like_schema")
+    tables = ("CREATE ", "ALTER ", "SELECT COUNT(*) FROM sqlite_master", "INSERT INTO pollux_like_schema")
     known = (*inserts, *tables)
     unbound = [sql for sql in seen if "scope = ?" not in sql and "(scope" not in sql and not sql.startswith(known)]
     assert len(seen) > 25
     assert unbound == []
+
+
+def test_no_repr_shows_what_is_stored() -> None:
+    one = records.Stored(1, "d", '{"native":["OPAQUE"]}', records.Box)
+    assert "OPAQUE" not in repr(one)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -10,7 +12,7 @@ import anyio.to_thread
 import pytest
 from store.server import Proxy, Server, proxied
 
-from pollux_like import ConflictError, Environment, Input
+from pollux_like import ConfigurationError, ConflictError, Environment, Input
 from pollux_like.errors import StoreReadOnlyError, StoreSchemaError, StoreUnavailableError
 from pollux_like.store import Conversation, ConversationStore, database, ddl, open_store
 from pollux_like.testing import Scripted, call, say
@@ -80,7 +82,7 @@ async def test_a_server_that_stays_away_is_an_error(server: Server, monkeypatch:
     import pollux_like.store.postgres as module
 
     monkeypatch.setattr(database, "ATTEMPTS", 2)
-    monkeypatch.setattr(module, "CONNECT_TIMEOUT_S", 1)
+    monkeypatch.setattr(module, "WAIT_S", 0.2)
     async with open_store(server.url) as store:
         conversation = await store.create(scope="t")
         server.stop()
@@ -213,3 +215,60 @@ async def test_no_prepared_statement_and_no_setting_stays_on_a_connection(postgr
             assert connection.execute("SELECT count(*) FROM pg_prepared_statements").fetchone() == (0,)
             locks = connection.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'").fetchone()
             assert locks == (0,)
+
+
+def test_what_an_unreachable_server_costs_is_bounded() -> None:
+    """The figure in docs/store.md: each attempt waits WAIT_S for the pool, and between them 0.05 s, doubling."""
+    import pollux_like.store.postgres as module
+
+    waits = sum(0.05 * 2.0**number for number in range(database.ATTEMPTS - 1))
+    assert 14 < database.ATTEMPTS * module.WAIT_S + waits < 15
+    store = open_store("postgresql://127.0.0.1:1/db")
+    assert store.database._pool.timeout == module.WAIT_S
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://user:pw%zzsecret@host/db", "postgresql://user:hunt/er2secret@host:5432/db",
+        "postgresql://user:12/34secret@host/db", "postgresql://user:p@secret@host/db", "postgresql://user:s%00ecret@host/db",
+        "postgresql://user:secret\ud800@host/db", "postgresql://user:secret@host/db?sslmod=x", "postgresql:secret",
+        "postgresql://user:sec\0ret@host/db",
+    ],
+)  # fmt: skip
+def test_a_url_that_is_read_otherwise_is_refused_and_not_quoted(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        open_store(url)
+    chain: BaseException | None = caught.value
+    while chain is not None:
+        assert "secret" not in str(chain).replace("user:password", "") or chain.__suppress_context__
+        assert not {"pw%zz", "hunt", "er2secret", "34secret"} & set(str(caught.value).split())
+        chain = chain.__cause__
+    assert "secret" not in str(caught.value)
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["postgresql://h1:1,h2:2/db", "postgresql:///db?host=/tmp", "postgresql://u:p%40s@[::1]:5432/db", "postgres://h"],
+)
+def test_urls_that_libpq_reads_as_they_are_meant(url: str) -> None:
+    open_store(url)
+
+
+def test_the_log_of_the_pool_reaches_no_stderr_unasked() -> None:
+    """In a process of its own: pytest has handlers."""
+    code = (
+        "import sys, anyio, pollux_like, pollux_like.store.database as d\n"
+        "if sys.argv[1:]:\n import logging; logging.basicConfig()\n"
+        "d.ATTEMPTS = 1\n"
+        "async def main():\n"
+        " async with pollux_like.open_store('postgresql://user:secret@127.0.0.1:1/db'): pass\n"
+        "try: anyio.run(main)\n"
+        "except pollux_like.StoreError as error: print(type(error).__name__)"
+    )
+    for arguments, expected in (((), ""), (("configured",), "WARNING:psycopg.pool")):
+        done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == "StoreUnavailableError"
+        assert "secret" not in done.stderr
+        assert (expected in done.stderr) if expected else done.stderr == ""

@@ -196,6 +196,26 @@ async def test_rotation_rewraps_and_writes_no_turn_anew(sealed: Callable[..., Co
             await store.rotate()
 
 
+async def test_a_worker_with_the_old_key_alone_writes_no_wrapping_after_a_rotation(
+    sealed: Callable[..., ConversationStore],
+) -> None:
+    """Its object still has the data keys that it opened before: turns go on, and what would need a new wrapping does not."""
+    async with sealed() as store:
+        await talked(store, "a", "1", "2")
+        old = await store.load("a", scope="t")
+        ring = type(store.policy)
+        rotating = ConversationStore(store.database, ring(sealer=ContinuationSealer([NEW, OLD])))
+        assert await rotating.rotate() == 2
+        await old.interact(ENV, Input("3"), Scripted([say("y")]).config)
+        for attempt in (lambda: old.rewind(1), lambda: old.rewind(0), old.fork, lambda: old.fork(at=0)):
+            with pytest.raises(StoreKeyError):
+                await attempt()
+        assert (old.turns, old.continuation) == (3, (await rotating.load("a", scope="t")).continuation)
+        only = ConversationStore(store.database, ring(sealer=ContinuationSealer([NEW])))
+        assert (await only.verify(scope="t")).problems == ()
+        assert [summary.revision for summary in await only.list(scope="t")] == [old.revision]
+
+
 async def test_rotation_under_load(sealed: Callable[..., ConversationStore]) -> None:
     """Turns, forks, rewinds and deletions go on meanwhile, by workers with the old first key too."""
     async with sealed() as store:

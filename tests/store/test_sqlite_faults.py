@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
-from functools import partial
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
 import pytest
 
-from pollux_like import ConfigurationError, ConflictError, Environment, Input, StoreError
+from pollux_like import ConfigurationError, Environment, Input, StoreError
 from pollux_like.errors import (
     StoreDamagedError,
     StoreFullError,
@@ -233,7 +231,18 @@ async def test_a_store_is_not_used_after_its_end_or_in_a_forked_child(file: Path
 
 
 @pytest.mark.parametrize(
-    "url", ["", "mysql://x/y", "sqlite:", "sqlite://", "sqlite:///", "sqlite://host/x.db", "sqlite:///a?b", "file.db"]
+    "url",
+    [
+        "",
+        "mysql://x/y",
+        "sqlite:",
+        "sqlite://",
+        "sqlite:///",
+        "sqlite://host/x.db",
+        "sqlite:///a?b",
+        "file.db",
+        "sqlite:///a%00b",
+    ],
 )
 async def test_urls_that_name_no_store(url: str) -> None:
     with pytest.raises(ConfigurationError):
@@ -251,95 +260,6 @@ async def test_two_loops_can_share_a_store(file: Path) -> None:
     await store.aclose()
 
 
-async def test_writers_that_wait_together_do_not_share_their_failures(file: Path) -> None:
-    """They are committed at once: one that is refused, fails or finds no space takes nobody else's turn with it."""
-    async with open_store(f"sqlite:///{file}") as store:
-        for number in range(10):
-            await store.create(f"c{number}", scope="t")
-        talks = [await store.load(f"c{number}", scope="t") for number in range(10)]
-        late = await store.load("c0", scope="t")
-        pages = store.database._writer.execute("PRAGMA page_count").fetchone()[0]
-        store.database._writer.execute(f"PRAGMA max_page_count = {pages + 12}")
-        failed: dict[str, Exception] = {}
-
-        async def turn(name: str, conversation: Conversation, text: str) -> None:
-            try:
-                await conversation.interact(ENV, Input("x"), Scripted([say(text)]).config)
-            except StoreError as error:
-                failed[name] = error
-
-        async def broken() -> None:
-            with pytest.raises(ZeroDivisionError):
-                await store.database.write(lambda tx: 1 / 0)
-
-        def hold() -> None:
-            """The lock is kept until everybody waits behind it."""
-            with store.database._lock:
-                held.set()
-                go.wait(10)
-
-        held, go = threading.Event(), threading.Event()
-        async with anyio.create_task_group() as group:
-            group.start_soon(anyio.to_thread.run_sync, hold)
-            await anyio.to_thread.run_sync(held.wait)
-            for number, conversation in enumerate(talks):
-                group.start_soon(turn, f"c{number}", conversation, "y" * (300_000 if number == 5 else 10))
-            group.start_soon(turn, "late", late, "y")
-            group.start_soon(broken)
-            while len(store.database._waiting) < 12:
-                await anyio.sleep(0.001)
-            go.set()
-        assert {name: type(error) for name, error in failed.items()} in (
-            {"c5": StoreFullError, "late": ConflictError}, {"c5": StoreFullError, "c0": ConflictError},
-        )  # fmt: skip
-        for number in range(10):
-            assert (await store.load(f"c{number}", scope="t")).turns == (number != 5)
-        assert (await store.verify(scope="t")).problems == ()
-
-
-async def test_all_that_wait_are_told_of_a_lock(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_S", 0.05)
-    monkeypatch.setattr(database, "ATTEMPTS", 1)
-    async with open_store(f"sqlite:///{file}") as store:
-        await store.create("a", scope="t")
-        other = sqlite3.connect(file, isolation_level=None)
-        other.execute("BEGIN IMMEDIATE")
-        told: list[str] = []
-
-        async def create(number: int) -> None:
-            try:
-                await store.create(f"c{number}", scope="t")
-            except StoreUnavailableError as error:
-                told.append(str(error))
-
-        async with anyio.create_task_group() as group:
-            for number in range(6):
-                group.start_soon(create, number)
-        other.close()
-        assert len(told) == 6
-        assert [summary.id for summary in await store.list(scope="t")] == ["a"]
-
-
-async def test_a_write_that_is_cancelled_while_it_waits_is_not_done(file: Path) -> None:
-    async with open_store(f"sqlite:///{file}") as store:
-        await store.create("a", scope="t")
-        held, go = threading.Event(), threading.Event()
-
-        def hold() -> None:
-            with store.database._lock:
-                held.set()
-                go.wait(10)
-
-        async with anyio.create_task_group() as group:
-            group.start_soon(anyio.to_thread.run_sync, hold)
-            await anyio.to_thread.run_sync(held.wait)
-            group.start_soon(partial(store.create, "first", scope="t"))
-            while len(store.database._waiting) < 1:
-                await anyio.sleep(0.001)
-            async with anyio.create_task_group() as inner:
-                inner.start_soon(partial(store.create, "given up", scope="t"))
-                while len(store.database._waiting) < 2:
-                    await anyio.sleep(0.001)
-                inner.cancel_scope.cancel()
-            go.set()
-        assert {summary.id for summary in await store.list(scope="t")} == {"a", "first"}
+def test_a_file_named_memory_is_a_mistake() -> None:
+    with pytest.raises(ConfigurationError, match="Write memory:"):
+        open_store("sqlite:///:memory:")
