@@ -161,7 +161,7 @@ LIMITS = {
     "tools": lambda can: _yes(can.tools),
     "`tool_choice` that forces": lambda can: _forced(can),
     "highest `temperature`": lambda can: f"{can.max_temperature:g}" if "temperature" in can.settings else NO,
-    "`cache=\"none\"`": lambda can: "sent" if can.cache_off else "notice",
+    '`cache="none"`': lambda can: "sent" if can.cache_off else "notice",
     "most `stop` sequences": lambda can: f"{can.max_stop:,}" if "stop" in can.settings else NO,
 }
 

@@ -90,18 +90,22 @@ def _known_blocks(
         kind = fields.get("type")
         if not isinstance(kind, str):
             raise FormatError(f"{where}[{n}] has no type", hint=_HINT)
-        call = fields.get("tool_call_id")
+        own, call = _name(fields.get("id")), _name(fields.get("tool_call_id"))
         if kind not in BLOCK_TYPES or kind not in known:
-            if isinstance(fields.get("id"), str):
-                lost.add(fields["id"])
+            if own is not None:
+                lost.add(own)
             notes.append(f"{where}[{n}]: a block of the unknown type {kind[:40]!r}")
-        elif kind == "tool_call" and fields.get("id") in lost:
-            notes.append(f"{where}[{n}]: the call {fields['id']!r}, whose result has a block of unknown type")
+        elif kind == "tool_call" and own in lost:
+            notes.append(f"{where}[{n}]: the call {own!r}, whose result has a block of unknown type")
         elif kind == "tool_result" and call in lost:
             notes.append(f"{where}[{n}]: the result of call {call!r}, whose block was skipped")
         else:
             kept.append(_plain(fields, f"{where}[{n}]", lost, notes))
     return kept
+
+
+def _name(value: object) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 _FIELDS = {

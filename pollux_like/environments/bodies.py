@@ -15,8 +15,11 @@ from pollux_like.environments.authoring import GroupCandidate
 from pollux_like.environments.limits import Limits
 from pollux_like.environments.problems import Problem
 
-MAX_SID = 256
-"""Longest session id, in characters."""
+MAX_ID = 256
+"""Longest id of a session or a call, in characters."""
+CALL_ID = "x-call-id"
+"""Our own header: the client's id for a call. The same id never runs a tool twice, even where the first stream was cut
+before it named the run."""
 
 B = TypeVar("B", bound=BaseModel)
 
@@ -99,7 +102,7 @@ async def read(request: Request, model: type[B], limits: Limits) -> B:
 async def raw(request: Request, limits: Limits) -> bytes:
     """The bytes of the body. Raises Problem 408 where they come too slowly, 413 where they are too many."""
     length = request.headers.get("content-length", "")
-    if length.isdigit() and int(length[:20]) > limits.body:
+    if length.isdecimal() and int(length[:20]) > limits.body:
         raise _too_large(limits)
     received = bytearray()
     with anyio.move_on_after(limits.body_s) as scope:
@@ -137,9 +140,17 @@ def check(model: type[B], body: bytes) -> B:
 def session_id(request: Request) -> str:
     """The header `X-Session-ID`, trimmed. Raises Problem 400."""
     sid = request.headers.get("x-session-id", "").strip()
-    if not sid or len(sid) > MAX_SID or not sid.isprintable():
-        raise Problem(400, f"The header X-Session-ID is missing, or not 1 to {MAX_SID} printable characters.")
+    if not sid or len(sid) > MAX_ID or not sid.isprintable():
+        raise Problem(400, f"The header X-Session-ID is missing, or not 1 to {MAX_ID} printable characters.")
     return sid
+
+
+def call_id(request: Request) -> str | None:
+    """The header `X-Call-ID`, where there is one. Raises Problem 400."""
+    given = request.headers.get(CALL_ID)
+    if given is not None and len(given) > MAX_ID:
+        raise Problem(400, f"The header X-Call-ID has more than {MAX_ID} characters.")
+    return given
 
 
 def secrets(request: Request) -> dict[str, str]:

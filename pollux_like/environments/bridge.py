@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias, Unpack
 from pollux_like import checks
 from pollux_like.config import Config
 from pollux_like.conversation import ImageBlock, Message, ReasoningBlock, TextBlock, ToolCallBlock, ToolResultBlock
+from pollux_like.conversation.chat import data_url
 from pollux_like.conversation.refusal import check_filled, check_pairing
 from pollux_like.environment import Environment
 from pollux_like.environments.authoring import ToolOutput
@@ -50,10 +51,11 @@ class History:
 def to_history(messages: Sequence[Message], *, on_loss: OnLoss = "raise") -> History:
     """Leading system turns become instructions, the last user turn the content, its images the sources of the turn.
 
-    Lost, and refused with FormatError unless `on_loss="report"`: reasoning and its signatures, images further up and
-    in results, system turns after the beginning, text that stands before results or after calls in its turn, and
-    blank text. Texts of one turn are joined by a blank line. Raises FormatError for a conversation that leaves nothing
-    to answer, and for calls and results that do not pair.
+    Lost, and refused with FormatError unless `on_loss="report"`: reasoning and its signatures, images further up, in
+    results and without text beside them, system turns after the beginning, an assistant turn before the first user
+    turn, text that stands before results or after calls in its turn, and blank text. Texts of one turn are joined by a
+    blank line. Raises FormatError for a conversation that leaves nothing to answer, for images that no turn takes, and
+    for calls and results that do not pair.
     """
     checks.one_of(on_loss, "on_loss", ("raise", "report"))
     given = checks.sequence(messages, "messages", Message)
@@ -116,6 +118,9 @@ class _Maker:
             spoken = spoken or not isinstance(block, ToolResultBlock)
         text = self._text(at, message, images=last)
         if text is None:
+            if self.sources:
+                self.lost(at, "an image without text that says what it is for")
+                self.sources = []
             return
         if last:
             self.content = text
@@ -129,6 +134,14 @@ class _Maker:
 
     def _assistant(self, at: int, message: Message) -> None:
         calls: list[ToolCall] = []
+        if not self.history:
+            if any(isinstance(block, ToolCallBlock) for block in message.blocks):
+                raise FormatError(
+                    f"portable history cannot hold messages[{at}]: it begins with a tool call",
+                    hint="Begin with a user turn",
+                )
+            self.lost(at, "an assistant turn before the first user turn")
+            return
         for block in message.blocks:
             if isinstance(block, ReasoningBlock):
                 self.lost(at, "signed reasoning" if block.signature else "reasoning")
@@ -145,7 +158,7 @@ class _Maker:
         for block in message.blocks:
             if isinstance(block, ImageBlock):
                 if images:
-                    self.sources.append(Source.from_uri(f"data:{block.mimeType};base64,{block.data}"))
+                    self.sources.append(_source(at, block))
                 else:
                     self.lost(at, f"an image in a {message.role} turn")
             elif isinstance(block, TextBlock):
@@ -154,6 +167,13 @@ class _Maker:
                 else:
                     self.lost(at, "blank text")
         return "\n\n".join(texts) or None
+
+
+def _source(at: int, block: ImageBlock) -> Source:
+    try:
+        return Source.from_uri(data_url(block))
+    except ConfigurationError as error:
+        raise FormatError(f"a turn cannot hold the image of messages[{at}]: {error.message}", hint=error.hint) from None
 
 
 def _call(at: int, block: ToolCallBlock) -> ToolCall:

@@ -12,7 +12,18 @@ import httpx2
 
 from pollux_like import canonical
 from pollux_like.environments import sse
-from pollux_like.environments.http import RETRIED, STARTING, Wire, malformed, object_of, refusal, unreachable
+from pollux_like.environments.http import (
+    RETRIED,
+    SAID,
+    STARTING,
+    Wire,
+    malformed,
+    object_of,
+    refusal,
+    shortened,
+    unreachable,
+    whole,
+)
 from pollux_like.errors import ToolFailedError
 
 _LOST = "the tool may have had its effect"
@@ -61,6 +72,8 @@ class StreamedCall:
                         f"the stream of the call was cut {cuts} times: {_LOST}", hint="Check the way to the server"
                     ) from None
                 await anyio.sleep(patience.wait_s(cuts))
+            except httpx2.RequestError as error:
+                raise unreachable(error) from None
             else:
                 if isinstance(answer, dict):
                     return answer
@@ -74,14 +87,14 @@ class StreamedCall:
         body = self._body if self._task_id is None else {**self._body, "task_id": self._task_id}
         async with self._wire.stream(self._path, body, sid=self._sid, headers=self._headers) as answer:
             if answer.status_code != 200:
-                await answer.aread()
-                return answer
+                return await whole(answer)
             if not answer.headers.get("content-type", "").startswith("text/event-stream"):
                 raise malformed("a call was answered without a stream")
             return await self._read(answer)
 
     async def _read(self, answer: httpx2.Response) -> dict[str, Any]:
         text: list[str] = []
+        answer.encoding = "utf-8-sig"  # whatever the header says: an event stream has no other
         try:
             chunks = cast("AsyncGenerator[str, None]", answer.aiter_text())
             async with aclosing(sse.read(chunks)) as events:
@@ -94,11 +107,14 @@ class StreamedCall:
                         case "end":
                             return _parsed("".join((*text, event.data)))
                         case "error":
-                            raise ToolFailedError(f"the call failed: {event.data}", hint="Look at the server's log")
+                            said = shortened(event.data, SAID)
+                            raise ToolFailedError(f"the call failed: {said}", hint="Look at the server's log")
                         case _:
                             pass  # the protocol may grow
-        except sse.LineTooLong:
-            raise malformed(f"a line has more than {sse.MAX_LINE} characters") from None
+        except sse.TooLong as error:
+            raise malformed(str(error)) from None
+        except httpx2.DecodingError:
+            raise malformed("its compression is broken") from None
         raise _Cut
 
 

@@ -6,7 +6,8 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self
+from urllib.parse import quote
 
 import anyio
 import httpx2
@@ -14,7 +15,16 @@ import httpx2
 from pollux_like import checks
 from pollux_like.conversation import JSONObject, ToolSpec, convert_tools
 from pollux_like.environments.documents import Tools, tools_of
-from pollux_like.environments.http import Patience, Wire, list_of, object_of, secrets_header, value_of
+from pollux_like.environments.http import (
+    Patience,
+    Wire,
+    list_of,
+    malformed,
+    object_of,
+    secrets_header,
+    text_of,
+    value_of,
+)
 from pollux_like.environments.remote import AsyncSession
 from pollux_like.errors import ConfigurationError, EnvironmentServerError, PolluxLikeError
 
@@ -41,8 +51,8 @@ class AsyncEnvironmentClient:
             async with environment.session(task=task) as session:
                 messages = await session.get_messages(format="openai")
 
-    `environment`: its name; else the server's first. `token` is sent to this server only; no key of any account and no
-    environment variable is read. Every request is bounded by `timeout_s` and `patience`.
+    `environment`: its name; else the server's first. `token` is sent to this server only, and no key of any account is
+    read; of the environment variables those of proxies count. Every request is bounded by `timeout_s` and `patience`.
     """
 
     def __init__(
@@ -83,7 +93,7 @@ class AsyncEnvironmentClient:
     async def list_environments(self) -> list[str]:
         """The names of the server's environments, the default first."""
         names = list_of(await self._value("GET", "/list_environments"), "the list of environments")
-        return [str(name) for name in names]
+        return [text_of(name, "the name of an environment") for name in names]
 
     async def name(self) -> str:
         """The name of this environment in paths."""
@@ -97,7 +107,7 @@ class AsyncEnvironmentClient:
     async def list_splits(self) -> list[str]:
         """The names of the splits."""
         found = list_of(await self._own_value("GET", "/splits"), "the list of splits")
-        return [str(object_of(split, "a split").get("name")) for split in found]
+        return [text_of(object_of(split, "a split").get("name"), "the name of a split") for split in found]
 
     async def list_tasks(self, split: str) -> list[Task]:
         """All tasks of a split."""
@@ -106,12 +116,15 @@ class AsyncEnvironmentClient:
     async def num_tasks(self, split: str) -> int:
         """How many tasks a split has."""
         found = object_of(await self._own_value("POST", "/num_tasks", {"split": split}), "the number of tasks")
-        return int(found["num_tasks"])
+        count = found.get("num_tasks")
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            raise malformed("the number of tasks is no number")
+        return count
 
     async def get_task(self, split: str, index: int) -> Task:
         """One task; a negative index counts from the end."""
         found = object_of(await self._own_value("POST", "/task", {"split": split, "index": index}), "the task")
-        return Task(object_of(found.get("task"), "the task"), cast("str | None", found.get("env_name")))
+        return Task(object_of(found.get("task"), "the task"), _name(found))
 
     async def get_task_range(self, split: str, start: int | None = None, stop: int | None = None) -> list[Task]:
         """A slice of the tasks."""
@@ -119,8 +132,7 @@ class AsyncEnvironmentClient:
 
     def _tasks(self, value: object) -> list[Task]:
         found = object_of(value, "the list of tasks")
-        name = cast("str | None", found.get("env_name"))
-        return [Task(object_of(task, "a task"), name) for task in list_of(found.get("tasks"), "tasks")]
+        return [Task(object_of(task, "a task"), _name(found)) for task in list_of(found.get("tasks"), "tasks")]
 
     async def tools(self) -> Tools:
         """The tools document of the class."""
@@ -154,18 +166,26 @@ class AsyncEnvironmentClient:
         else:
             raise ConfigurationError("a session needs one task", hint="Give task, or split and index")
         session = AsyncSession(self._wire, str(body["env_name"]), body.get("task_spec"))
-        failure: Exception | None = None
-        await session.create(body, secrets_header(secrets))
+        failure: BaseException | None = None
+        cancelled = anyio.get_cancelled_exc_class()
         try:
+            await session.create(body, secrets_header(secrets))
             async with anyio.create_task_group() as group:
                 group.start_soon(session.keep_alive, self._ping_s)
                 try:
                     yield session
-                except Exception as error:  # noqa: BLE001  # raised below, outside of the group, which would wrap it
+                except cancelled:
+                    raise
+                except BaseException as error:  # noqa: BLE001  # raised below, outside of the group, which would wrap it
                     failure = error
                 group.cancel_scope.cancel()
-        finally:
+        except EnvironmentServerError:  # of `create`: there is nothing to delete
+            raise
+        except BaseException as error:
+            failure = error
             await _ended(session, failure)
+            raise
+        await _ended(session, failure)
         if failure is not None:
             raise failure
 
@@ -173,10 +193,15 @@ class AsyncEnvironmentClient:
         return value_of((await self._wire.send(method, path, body))[0])
 
     async def _own_value(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        return await self._value(method, f"/{await self.name()}{path}", body)
+        return await self._value(method, f"/{quote(await self.name(), safe='')}{path}", body)
 
 
-async def _ended(session: AsyncSession, failure: Exception | None) -> None:
+def _name(found: Mapping[str, Any]) -> str | None:
+    name = found.get("env_name")
+    return None if name is None else text_of(name, "env_name")
+
+
+async def _ended(session: AsyncSession, failure: BaseException | None) -> None:
     """Delete the session, also where the caller was cancelled; a failure to do so does not hide another one."""
     with anyio.CancelScope(shield=True), anyio.move_on_after(DELETE_S):
         try:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from pollux_like.conversation import ToolSpec
 from pollux_like.environments.authoring import ToolOutput
-from pollux_like.environments.http import list_of, malformed, object_of
+from pollux_like.environments.http import SAID, list_of, malformed, object_of, shortened, text_of
 from pollux_like.environments.toolbox import MARKER
 from pollux_like.errors import ToolRefusedError
 
@@ -49,7 +49,7 @@ def tools_of(value: object) -> Tools:
         tuple(_spec(entry) for entry in list_of(found.get("tools"), "the list of tools")),
         _terminal(found.get("terminal_tool")),
         found.get("supports_score_group") is True,
-        None if types is None else tuple(map(str, list_of(types, "message_block_types"))),
+        None if types is None else tuple(text_of(kind, "a block type") for kind in list_of(types, "block types")),
         isinstance(ours, Mapping) and cast("Mapping[str, object]", ours).get("call_ids") is True,
     )
 
@@ -70,16 +70,18 @@ def _terminal(value: object) -> TerminalTool | None:
     fields = object_of(value, "terminal_tool")
     arg = fields.get("arg")
     return TerminalTool(
-        str(fields.get("name")), None if arg is None else str(arg), str(fields.get("description") or "")
+        text_of(fields.get("name"), "the name of the terminal tool"),
+        None if arg is None else text_of(arg, "the field of the terminal tool"),
+        text_of(fields.get("description") or "", "the description of the terminal tool"),
     )
 
 
 def output_of(value: Mapping[str, Any]) -> ToolOutput:
     """The output of a result document. Raises ToolRefusedError where the tool was not run."""
     if value.get("ok") is not True:
-        reason = value.get("reason")
+        reason, said = value.get("reason"), value.get("error")
         raise ToolRefusedError(
-            f"the tool was not run: {value.get('error') or 'no reason given'}",
+            f"the tool was not run: {shortened(said, SAID) if isinstance(said, str) and said else 'no reason given'}",
             hint="Tell the model, or end the episode where it is finished",
             reason=reason if isinstance(reason, str) else None,
         )

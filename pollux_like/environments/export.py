@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from itertools import pairwise
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pollux_like import checks
 from pollux_like.conversation import ImageBlock, Message, ToolSpec, convert, convert_tools
 from pollux_like.conversation.chat import render_chat
 from pollux_like.errors import FormatError
 
+if TYPE_CHECKING:
+    from pollux_like.environments.templates import ChatTemplate
+
 FORMAT = "chat template"
+MARK = "mark7f3c9e21"
+"""Stands for a part of the conversation, where it is tried whether a template keeps that part."""
 
 
 def export_responses(messages: Sequence[Message], tools: Sequence[ToolSpec] = ()) -> dict[str, Any]:
@@ -61,12 +65,13 @@ def export_text(
 
     The template gets `messages` in chat-completions shape with call arguments as objects, texts of one turn joined by
     a blank line, `tools`, `add_generation_prompt` and `variables` (such as `bos_token`). Raises FormatError for images,
-    for what chat completions cannot hold, and for a template that fails.
+    for what chat completions cannot hold, and for a template that fails or exceeds the bounds of its room.
     """
     given = checks.sequence(messages, "messages", Message)
     _check_text(given)
     chat = [_for_template(message) for message in render_chat(given, FORMAT)]
-    rendering = _Template(template, convert_tools(tools, "openai") if tools else None, variables or {})
+    declared = convert_tools(tools, "openai") if tools else None
+    rendering = _template(template, declared, variables or {})
     text = rendering.text(chat, add_generation_prompt=add_generation_prompt)
     whole = rendering.text(chat, add_generation_prompt=False)
     losses: list[str] = []
@@ -84,7 +89,7 @@ def export_text(
             prefix_kept = False
             losses.append(f"the conversation before chat message {count} is rendered otherwise once it has come")
     bounds.append(len(whole) if text.startswith(whole) else len(text))
-    losses.extend(_dropped(chat, text))
+    losses.extend(_dropped(rendering, chat, declared, text))
     spans = [
         Span(start, end, str(chat[at]["role"]), at)
         for at, (start, end) in enumerate(pairwise(bounds))
@@ -118,68 +123,51 @@ def _for_template(message: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-class _Template:
-    def __init__(self, source: str, tools: Any, variables: Mapping[str, Any]) -> None:
-        try:
-            from jinja2 import TemplateError
-            from jinja2.ext import loopcontrols
-            from jinja2.sandbox import ImmutableSandboxedEnvironment
-        except ModuleNotFoundError as error:
-            raise ModuleNotFoundError(
-                'Chat templates need jinja2. Run: pip install "pollux-like[environments]"', name=error.name
-            ) from None
-        self._error = TemplateError
-        environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols])
-        environment.filters["tojson"] = _tojson
-        helpers = {"raise_exception": _raise, "strftime_now": _now}
-        blank = {"documents": None, "bos_token": "", "eos_token": ""}
-        self._variables = {**helpers, **blank, "tools": tools, **variables}
-        try:
-            self._template = environment.from_string(checks.filled(source, "template"))
-        except TemplateError as error:
-            raise _failed(error) from None
-
-    def text(self, chat: Sequence[Mapping[str, Any]], *, add_generation_prompt: bool) -> str:
-        """The rendered text. Raises FormatError where the template fails."""
-        try:
-            return self._template.render(
-                messages=list(chat), add_generation_prompt=add_generation_prompt, **self._variables
-            )
-        except (self._error, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            raise _failed(error) from None
-
-    def maybe(self, chat: Sequence[Mapping[str, Any]]) -> str | None:
-        """The same, None where the template refuses."""
-        try:
-            return self.text(chat, add_generation_prompt=False)
-        except FormatError:
-            return None
+def _template(source: str, tools: Any, variables: Mapping[str, Any]) -> ChatTemplate:
+    try:
+        from pollux_like.environments.templates import ChatTemplate
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            'Chat templates need jinja2. Run: pip install "pollux-like[environments]"', name=error.name
+        ) from None
+    return ChatTemplate(source, tools, variables)
 
 
-def _failed(error: Exception) -> FormatError:
-    return FormatError(f"the chat template failed: {type(error).__name__}", hint="Check it against the conversation")
+def _dropped(rendering: ChatTemplate, chat: Sequence[dict[str, Any]], tools: Any, text: str) -> list[str]:
+    """What of the conversation is not in the text, to the letter (white space at the ends apart).
 
-
-def _tojson(value: Any, ensure_ascii: bool = False, indent: int | None = None) -> str:
-    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent)
-
-
-def _raise(message: str) -> str:
-    raise ValueError(message)
-
-
-def _now(form: str) -> str:
-    return datetime.now().strftime(form)  # templates want the local date
-
-
-def _dropped(chat: Sequence[Mapping[str, Any]], text: str) -> list[str]:
-    """What of the conversation is not in the text, to the letter (white space at the ends apart)."""
+    The same words may stand elsewhere, so each part is also rendered with a mark in its place.
+    """
     found: list[str] = []
+
+    def lost(at: int, marked: dict[str, Any]) -> bool:
+        probe = rendering.maybe([*chat[:at], marked, *chat[at + 1 :]])
+        return probe is not None and MARK not in probe
+
     for at, message in enumerate(chat):
         for name in ("content", "reasoning_content"):
             part = str(message.get(name) or "").strip()
-            if part and part not in text and json.dumps(part, ensure_ascii=False)[1:-1] not in text:
+            if part and (not _stands(part, text) or lost(at, {**message, name: MARK})):
                 found.append(f"{name} of chat message {at} ({message['role']}) is not in the text")
-        missing = [call for call in message.get("tool_calls", ()) if call["function"]["name"] not in text]
-        found.extend(f"a tool call of chat message {at} is not in the text" for _ in missing)
+        calls: list[dict[str, Any]] = message.get("tool_calls", [])
+        for n, call in enumerate(calls):
+            function = call["function"]
+
+            def marked(change: dict[str, Any], n: int = n, calls: list[Any] = calls, message: Any = message) -> Any:
+                call = {**calls[n], "function": {**calls[n]["function"], **change}}
+                return {**message, "tool_calls": [*calls[:n], call, *calls[n + 1 :]]}
+
+            if not _stands(function["name"], text) or lost(at, marked({"name": MARK})):
+                found.append(f"a tool call of chat message {at} is not in the text")
+            elif function["arguments"] and lost(at, marked({"arguments": {**function["arguments"], MARK: MARK}})):
+                found.append(f"the arguments of a tool call of chat message {at} are not in the text")
+    if tools:
+        renamed = [{**tool, "function": {**tool["function"], "name": MARK}} for tool in tools]
+        probe = rendering.maybe(chat, tools=renamed)
+        if probe is not None and MARK not in probe:
+            found.append("the tools are not in the text")
     return found
+
+
+def _stands(part: str, text: str) -> bool:
+    return part in text or json.dumps(part, ensure_ascii=False)[1:-1] in text

@@ -20,6 +20,10 @@ RETRIED: Final = frozenset({429, 502, 503, 504})
 STARTING = "x-backend-state"
 SHOWN = 500
 """Most characters of a server's own words in an error."""
+SAID = 16_384
+"""Most characters of what a tool says of its failure; a model reads it."""
+MAX_ANSWER = 256 * 1024 * 1024
+"""Largest answer that is read, in bytes, after decompression."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +85,21 @@ class Wire:
             attempt += 1
             last = attempt >= self.patience.attempts
             try:
-                answer = await self.client.request(
+                async with self.client.stream(
                     method,
                     self.base_url + path,
                     content=None if body is None else canonical.dumps(body),
                     headers=self._headers(sid, {"Content-Type": "application/json", **(headers or {})}),
-                )
+                ) as arriving:
+                    answer = await whole(arriving)
             except httpx2.TransportError as error:
                 lost = True
                 if last:
                     raise unreachable(error) from None
                 await anyio.sleep(self.patience.wait_s(attempt))
                 continue
+            except httpx2.RequestError as error:
+                raise unreachable(error) from None
             starting = answer.status_code == 503 and answer.headers.get(STARTING) == "starting"
             if answer.status_code not in RETRIED or (last and not starting) or anyio.current_time() > deadline:
                 return answer, lost
@@ -111,6 +118,23 @@ class Wire:
             timeout=httpx2.Timeout(self.patience.silence_s),
         ) as answer:
             yield answer
+
+
+async def whole(arriving: httpx2.Response) -> httpx2.Response:
+    """The answer with its body. Raises EnvironmentServerError above MAX_ANSWER and for what cannot be decompressed."""
+    body = bytearray()
+    try:
+        async for chunk in arriving.aiter_bytes():
+            body += chunk
+            if len(body) > MAX_ANSWER:
+                raise malformed(f"it has more than {MAX_ANSWER} bytes")
+    except httpx2.DecodingError:
+        raise malformed("its compression is broken") from None
+    kept = [(name, value) for name, value in arriving.headers.multi_items() if name not in _OF_THE_WAY]
+    return httpx2.Response(arriving.status_code, headers=kept, content=bytes(body))
+
+
+_OF_THE_WAY: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
 def unreachable(error: Exception) -> EnvironmentServerError:
@@ -140,12 +164,16 @@ def refusal(answer: httpx2.Response) -> EnvironmentServerError:
 def detail_of(answer: httpx2.Response) -> str:
     """The server's own words, shortened."""
     try:
-        value: object = canonical.loads(answer.text)
-    except canonical.JSONPolicyError:
+        value: object = canonical.loads(answer.content.decode())
+    except ValueError:
         return "no reason given"
     detail = cast("dict[str, object]", value).get("detail") if isinstance(value, dict) else value
-    text = detail if isinstance(detail, str) else json.dumps(detail)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+    return shortened(detail if isinstance(detail, str) else json.dumps(detail))
+
+
+def shortened(text: str, most: int = SHOWN) -> str:
+    """A server's own words, at most `most` characters of them."""
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def value_of(answer: httpx2.Response) -> Any:
@@ -153,9 +181,11 @@ def value_of(answer: httpx2.Response) -> Any:
     if answer.status_code != 200:
         raise refusal(answer)
     try:
-        return canonical.loads(answer.text)
+        return canonical.loads(answer.content.decode())
     except canonical.JSONPolicyError as error:
         raise malformed(str(error)) from None
+    except UnicodeDecodeError:
+        raise malformed("it is not UTF-8") from None
 
 
 def object_of(value: object, what: str) -> dict[str, Any]:
@@ -170,6 +200,13 @@ def list_of(value: object, what: str) -> list[Any]:
     if not isinstance(value, list):
         raise malformed(f"{what} is {checks.kind(value)}, not a list")
     return cast("list[Any]", value)
+
+
+def text_of(value: object, what: str) -> str:
+    """A text out of an answer."""
+    if not isinstance(value, str):
+        raise malformed(f"{what} is {checks.kind(value)}, not a text")
+    return value
 
 
 def malformed(what: str) -> EnvironmentServerError:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
+
+from pollux_like import canonical
+
+SHOWN: Final = 16_384
+"""Most characters of an author's exception that a client sees: the clients of the protocol bound a line."""
 
 Showing: TypeAlias = Literal["none", "message", "traceback"]
 """How much of an author's exception a client gets to see."""
@@ -24,6 +29,11 @@ def shown(error: BaseException, showing: Showing) -> str:
     """An author's exception as a client sees it."""
     if showing == "none":
         return "The environment failed."
-    if showing == "traceback":
-        return "".join(traceback.format_exception(error)).rstrip()
-    return f"{type(error).__name__}: {error}"
+    try:
+        text = f"{type(error).__name__}: {error}"
+        if showing == "traceback":
+            text = "".join(traceback.format_exception(error)).rstrip()
+    except Exception:  # noqa: BLE001  # the author's own __str__
+        text = f"{type(error).__name__}, which cannot be written"
+    text = canonical.repair_text(text)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, overload
+from urllib.parse import quote
 
 import anyio
 import httpx2
@@ -39,6 +40,7 @@ class AsyncSession:
         self.environment = environment
         self.task = task
         self._wire = wire
+        self._path = f"/{quote(environment, safe='')}"
         self._tools: Tools | None = None
         self._gone = False
 
@@ -80,7 +82,7 @@ class AsyncSession:
         """
         if format is not None:
             check_format(format)
-        answer, _ = await self._wire.send("GET", f"/{self.environment}/messages", sid=self.sid)
+        answer, _ = await self._wire.send("GET", f"{self._path}/messages", sid=self.sid)
         if answer.status_code == 404 and await self._is_old():
             return convert([Message(role="user", blocks=list(await self.get_prompt()))], format)
         decoded = decode_messages(value_of(answer))
@@ -93,7 +95,7 @@ class AsyncSession:
 
     async def get_prompt(self) -> list[TextBlock | ImageBlock]:
         """The task as blocks."""
-        answer, _ = await self._wire.send("GET", f"/{self.environment}/prompt", sid=self.sid)
+        answer, _ = await self._wire.send("GET", f"{self._path}/prompt", sid=self.sid)
         decoded = decode_messages([{"role": "user", "blocks": value_of(answer)}])
         if decoded.skipped:
             warn(decoded.skipped)
@@ -103,9 +105,9 @@ class AsyncSession:
     async def tools(self) -> Tools:
         """The tools document of the task, read once; that of the class where the server has no other."""
         if self._tools is None:
-            answer, _ = await self._wire.send("GET", f"/{self.environment}/task_tools", sid=self.sid)
+            answer, _ = await self._wire.send("GET", f"{self._path}/task_tools", sid=self.sid)
             if _no_route(answer):
-                answer, _ = await self._wire.send("GET", f"/{self.environment}/tools", sid=self.sid)
+                answer, _ = await self._wire.send("GET", f"{self._path}/tools", sid=self.sid)
             self._tools = tools_of(value_of(answer))
         return self._tools
 
@@ -161,8 +163,7 @@ class AsyncSession:
 
     async def _streamed(self, route: str, body: Mapping[str, Any]) -> dict[str, Any]:
         call_ids = (await self.tools()).call_ids
-        path = f"/{self.environment}/{route}"
-        return await StreamedCall(self._wire, self.sid, path, body, call_ids=call_ids).result()
+        return await StreamedCall(self._wire, self.sid, f"{self._path}/{route}", body, call_ids=call_ids).result()
 
 
 def _no_route(answer: httpx2.Response) -> bool:

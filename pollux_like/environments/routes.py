@@ -28,10 +28,6 @@ log = logging.getLogger("pollux_like.environments")
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 
-CALL_ID = "x-call-id"
-"""Our own header: the client's id for a call. The same id never runs a tool twice, even where the first stream was cut
-before it named the run."""
-
 _PROMPT: TypeAdapter[list[Any]] = TypeAdapter(list[Content])
 _MESSAGES: TypeAdapter[list[Message]] = TypeAdapter(list[Message])
 
@@ -128,7 +124,7 @@ class Routes:
         hosted = self._default if body.env_name is None else self._named(body.env_name)
         if body.toolset_name is not None:
             raise Problem(400, "This server has no toolsets.")
-        digest = canonical.sha256(canonical.canonical([body.model_dump(), secrets]))
+        digest = _digest(body.model_dump(), secrets)
 
         async def task() -> dict[str, Any]:
             if body.task_spec is not None:
@@ -204,9 +200,9 @@ class Routes:
         await session.ready()
         digest = _digest("call", body.name, body.input)
         if body.task_id is not None:
-            return self._resumed(session.runs.resumed(body.task_id, digest))
-        run = session.runs.started(digest, request.headers.get(CALL_ID), partial(session.call, body.name, body.input))
-        return self._streamed(run)
+            return self._streamed(session.runs.resumed(body.task_id, digest))
+        work = partial(session.call, body.name, body.input)
+        return self._streamed(session.runs.started(digest, bodies.call_id(request), work))
 
     async def score_group(self, request: Request) -> Response:
         """Score a group of answers."""
@@ -217,16 +213,13 @@ class Routes:
         await session.ready()
         digest = _digest("score_group", body.model_dump()["candidates"])
         if body.task_id is not None:
-            return self._resumed(session.runs.resumed(body.task_id, digest))
-        run = session.runs.started(digest, request.headers.get(CALL_ID), partial(session.score, body.candidates))
-        return self._streamed(run)
+            return self._streamed(session.runs.resumed(body.task_id, digest))
+        work = partial(session.score, body.candidates)
+        return self._streamed(session.runs.started(digest, bodies.call_id(request), work))
 
-    def _resumed(self, run: Run | None) -> Response:
-        if run is None:  # an unknown id and one of another session or call look the same
+    def _streamed(self, run: Run | None) -> Response:
+        if run is None:  # an unknown id, a forgotten one and one of another session or call look the same
             return Response(written("error", "unknown task_id"), media_type="text/event-stream")
-        return self._streamed(run)
-
-    def _streamed(self, run: Run) -> Response:
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(stream(run, self._limits.ping_s), media_type="text/event-stream", headers=headers)
 

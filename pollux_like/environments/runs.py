@@ -44,6 +44,7 @@ class Runs:
         self._showing: Showing = showing
         self._runs: dict[str, Run] = {}
         self._calls: dict[str, Run] = {}
+        self._used: set[str] = set()
         self._works: set[asyncio.Task[Any]] = set()
 
     @property
@@ -57,12 +58,14 @@ class Runs:
         run = self._runs.get(task_id)
         return run if run is not None and run.request == request else None
 
-    def started(self, request: str, call_id: str | None, work: Callable[[], Awaitable[dict[str, Any]]]) -> Run:
-        """Begin a run; a `call_id` that was used already gives the run that it began.
+    def started(self, request: str, call_id: str | None, work: Callable[[], Awaitable[dict[str, Any]]]) -> Run | None:
+        """Begin a run; a `call_id` that was used already gives the run that it began, None where that is forgotten.
 
         Raises Problem 409 where it was used for another request, and 429 above the limit.
         """
         self.forget()
+        if call_id in self._used:
+            return None
         known = self._calls.get(call_id) if call_id is not None else None
         if known is not None:
             if known.request != request:
@@ -91,6 +94,7 @@ class Runs:
             run.end(error=shown(error, self._showing))
         finally:
             timer.cancel()
+            run.end(error="The call failed.")  # whatever came: a client waits
 
     def _stop(self, run: Run) -> None:
         run.end(error=f"The tool took longer than {self._limits.tool_s:g} seconds.")
@@ -98,11 +102,13 @@ class Runs:
             run.work.cancel()
 
     def forget(self) -> None:
-        """Drop results that nobody asked for in time."""
+        """Drop results that nobody asked for in time. Ids of calls are kept: none may begin a second run."""
         oldest = time.monotonic() - self._limits.result_s
         for runs in (self._runs, self._calls):
             for name in [name for name, run in runs.items() if run.ended_at is not None and run.ended_at < oldest]:
                 del runs[name]
+                if runs is self._calls:
+                    self._used.add(name)
 
     async def close(self) -> None:
         """Cancel what runs, answer its clients, and return when the author's code has ended."""

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from http import HTTPStatus
 from importlib.metadata import version
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -26,6 +26,9 @@ from pollux_like.environments.routes import Routes
 from pollux_like.environments.serving import Serving
 from pollux_like.environments.tasks import Hosted
 from pollux_like.errors import ConfigurationError
+
+STOP_S: Final = 5.0
+"""Seconds that `stop` waits beyond `drain_s`."""
 
 
 async def _unrouted(request: Request, error: Exception) -> Response:
@@ -57,15 +60,15 @@ class Server:
         self._limits = limits or Limits()
         checks.one_of(errors, "errors", ("none", "message", "traceback"))
         self._token = None if token is None else checks.key(token, "token").encode()
-        calling = Calling(self._limits.threads)
+        self._calling = Calling(self._limits.threads)
         given = checks.sequence(environments, "environments", object)
-        hosted = [Hosted(one, calling) for one in given]
+        hosted = [Hosted(one, self._calling) for one in given]
         if not hosted:
             raise ConfigurationError("the server has no environments", hint="Give it at least one class")
         keys = [one.key for one in hosted]
         if len(set(keys)) != len(keys):
             raise ConfigurationError(f"two environments have one name: {', '.join(sorted(keys))}", hint="Rename one")
-        self._sessions = Sessions(self._limits, calling, errors)
+        self._sessions = Sessions(self._limits, self._calling, errors)
         routes = Routes(hosted, self._sessions, self._limits, version("pollux-like"), errors)
         self._app: ASGIApp = Starlette(
             routes=routes.all(), lifespan=self._lifespan, exception_handlers={HTTPException: _unrouted}
@@ -96,8 +99,10 @@ class Server:
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncGenerator[None, None]:
+        self._calling.opened()
         yield
         await self.aclose()
+        self._calling.leave()
 
     async def aclose(self) -> None:
         """Tear down every session. A host application calls it in its own shutdown; `run` does it by itself."""
@@ -109,24 +114,28 @@ class Server:
         return len(self._sessions)
 
     def run(self, host: str = "127.0.0.1", port: int = 8080) -> None:
-        """Serve until interrupted. Another host than loopback is reachable for others: give a token then."""
+        """Serve until interrupted. Another host than loopback is reachable for others: give a token then.
+
+        Raises ConfigurationError where the address cannot be had.
+        """
         serving = Serving(self, host, port)
         print(f"Serving on http://{host}:{serving.port}", flush=True)
         serving.run()
 
     def start(self, port: int = 0) -> Self:
-        """Serve on loopback in a thread; 0 takes any free port."""
+        """Serve on loopback in a thread; 0 takes any free port. Raises ConfigurationError where it cannot be had."""
         if self._serving is not None:
             raise ConfigurationError("the server is running already", hint="Call stop first")
-        self._serving = Serving(self, self._host, port)
-        self._serving.start()
+        serving = Serving(self, self._host, port)
+        serving.start()
+        self._serving = serving
         return self
 
     def stop(self) -> None:
-        """End what `start` began."""
+        """End what `start` began. Code that does not end is left behind after `drain_s`, with a warning in the log."""
         if self._serving is not None:
-            self._serving.stop()
-            self._serving = None
+            serving, self._serving = self._serving, None
+            serving.stop(self._limits.drain_s + STOP_S)
 
     @property
     def base_url(self) -> str:

@@ -2,16 +2,49 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import socket
 import threading
+from typing import cast
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from pollux_like.errors import ConfigurationError
 
+log = logging.getLogger("pollux_like.environments")
+
 HEADERS = 256 * 1024
 """Most bytes of a request's headers; `X-Secrets` may be long."""
+HEAD_S = 30.0
+"""Seconds after which a connection is closed that brings no request; at most twice as many."""
+
+
+class _Protocol(H11Protocol):
+    """Without it a client that never ends its headers is waited for without end."""
+
+    _look: asyncio.TimerHandle | None = None
+    _idle: object = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._look = self.loop.call_later(HEAD_S, self._looked)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._look is not None:
+            self._look.cancel()
+        super().connection_lost(exc)
+
+    def _looked(self) -> None:
+        cycle = cast("RequestResponseCycle | None", self.cycle)  # before the first request there is none
+        waiting = cycle is None or cycle.response_complete
+        if waiting and cycle is self._idle:
+            self.transport.close()
+            return
+        self._idle = cycle if waiting else self
+        self._look = self.loop.call_later(HEAD_S, self._looked)
 
 
 class Serving:
@@ -24,12 +57,14 @@ class Serving:
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             self._socket.bind((host, port))
-        except OSError:
+        except OSError as error:
             self._socket.close()
-            raise
+            raise ConfigurationError(
+                f"port {port} of {host} cannot be had: {error.strerror}", hint="Take another port; 0 takes a free one"
+            ) from None
         self.port = int(self._socket.getsockname()[1])
         config = uvicorn.Config(
-            app, http="h11", ws="none", lifespan="on", log_config=None, log_level="warning", access_log=False,
+            app, http=_Protocol, ws="none", lifespan="on", log_config=None, log_level="warning", access_log=False,
             server_header=False, backlog=4096, timeout_graceful_shutdown=1, timeout_keep_alive=30,
             h11_max_incomplete_event_size=HEADERS,
         )  # fmt: skip
@@ -49,9 +84,11 @@ class Serving:
                 raise ConfigurationError("the server did not start", hint="Look at the output of its thread")
             self._thread.join(0.005)
 
-    def stop(self) -> None:
-        """End the thread; open sessions are torn down first."""
+    def stop(self, within_s: float) -> None:
+        """End the thread; open sessions are torn down first. One that does not end in time is left behind."""
         if self._thread is not None:
             self._server.should_exit = True
-            self._thread.join()
+            self._thread.join(within_s)
+            if self._thread.is_alive():
+                log.warning("the server's thread does not end: code of an environment does not let itself be cancelled")
             self._thread = None

@@ -15,8 +15,12 @@ MAX_LINE = 1024 * 1024
 """Longest line that is read, in characters; the protocol's own lines have some 4,100."""
 
 
-class LineTooLong(ValueError):  # says what is so
-    """A line above MAX_LINE."""
+MAX_STREAM = 256 * 1024 * 1024
+"""Most characters of one stream that are read."""
+
+
+class TooLong(ValueError):  # says what is so
+    """A line above MAX_LINE, or a stream above MAX_STREAM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +68,12 @@ async def events(lines: AsyncIterator[str]) -> AsyncGenerator[SSE, None]:
     """Events out of lines without their ends, by the rules of the HTML standard: one blank after the colon is cut.
 
     An event that no empty line ends is none: the stream was cut. Comments, `id` and `retry` are passed over.
-    Raises LineTooLong above MAX_LINE.
+    Raises TooLong above MAX_LINE.
     """
     name, data = "", list[str]()
     async for line in lines:
         if len(line) > MAX_LINE:
-            raise LineTooLong("a line is too long")
+            raise _line_too_long()
         if not line:
             if name or data:
                 yield SSE(name or "message", "\n".join(data))
@@ -83,10 +87,20 @@ async def events(lines: AsyncIterator[str]) -> AsyncGenerator[SSE, None]:
             data.append(value)
 
 
+def _line_too_long() -> TooLong:
+    return TooLong(f"a line has more than {MAX_LINE} characters")
+
+
 async def split_lines(chunks: AsyncIterator[str]) -> AsyncGenerator[str, None]:
-    """Lines ended by CRLF, LF or CR and nothing else: text may hold the other line breaks of Unicode."""
-    rest = ""
+    """Lines ended by CRLF, LF or CR and nothing else: text may hold the other line breaks of Unicode.
+
+    Raises TooLong above MAX_LINE and MAX_STREAM.
+    """
+    rest, total = "", 0
     async for chunk in chunks:
+        total += len(chunk)
+        if total > MAX_STREAM:
+            raise TooLong(f"the stream has more than {MAX_STREAM} characters")
         rest += chunk
         held = rest.endswith("\r")  # half of a CRLF, perhaps
         whole = rest[:-1] if held else rest
@@ -96,7 +110,7 @@ async def split_lines(chunks: AsyncIterator[str]) -> AsyncGenerator[str, None]:
         if held:
             rest += "\r"
         if len(rest) > MAX_LINE:
-            raise LineTooLong("a line is too long")
+            raise _line_too_long()
     if rest.endswith("\r"):
         yield rest[:-1]
 

@@ -160,5 +160,13 @@ class EnvironmentClient:
     ) -> Generator[Session, None, None]:
         """A session for a task; kept alive inside, deleted on leaving."""
         opened = self.asynchronous.session(task, split=split, index=index, secrets=secrets)
+        left: BaseException | None = None
         with _loop.portal().wrap_async_context_manager(opened) as session:
-            yield Session(session)
+            try:
+                yield Session(session)
+            except Exception:
+                raise
+            except BaseException as error:  # noqa: BLE001  # an interrupt raised on the shared loop would end it
+                left = error
+        if left is not None:
+            raise left

@@ -67,6 +67,8 @@ RESULT = ToolResultBlock(tool_call_id="1", blocks=[SAID])
         ([turn("user", SAID), turn("assistant", CALL, SAID), turn("user", RESULT)], "text after a tool call"),
         ([turn("user", SAID), turn("assistant", CALL),
           turn("user", ToolResultBlock(tool_call_id="1", blocks=[IMAGE]))], "image in the result of call '1'"),
+        ([turn("assistant", SAID), turn("user", SAID)], "an assistant turn before the first user turn"),
+        ([turn("user", SAID), turn("assistant", CALL), turn("user", RESULT, IMAGE)], "an image without text"),
         ([turn("user", SAID), turn("assistant", TextBlock(text=" ")), turn("user", SAID)], "blank text"),
     ],
 )  # fmt: skip
@@ -84,6 +86,9 @@ def test_a_conversation_that_leaves_nothing_to_answer_is_refused() -> None:
         [turn("user", SAID), turn("assistant", SAID)],
         [turn("system", SAID)],
         [turn("user", SAID), turn("assistant", CALL)],
+        [turn("assistant", CALL), turn("user", RESULT)],
+        [turn("user", SAID, ImageBlock(data="!", mimeType="image/png"))],
+        [turn("user", SAID, ImageBlock(data=PIXEL, mimeType="image/svg+xml"))],
     ):
         with pytest.raises(FormatError):
             to_history(messages, on_loss="report")
@@ -126,13 +131,21 @@ async def test_an_episode_with_the_scripted_model(server: Server) -> None:
 
 @pytest.mark.parametrize(
     ("provider", "model"),
-    [("openai", "gpt-5-nano"), ("anthropic", "claude-haiku-4-5"), ("gemini", "gemini-3-flash-preview")],
+    [
+        ("openai", "gpt-5-nano"),
+        ("anthropic", "claude-haiku-4-5"),
+        ("gemini", "gemini-3-flash-preview"),
+        ("openrouter", "openai/gpt-4o-mini"),
+        ("local", "deepseek-v4-flash"),
+    ],
 )
 def test_an_episode_on_the_wire_of_each_provider(server: Server, provider: str, model: str) -> None:
     with Simulator() as sim, EnvironmentClient(server.base_url, patience=QUICK) as environment:
         sim.reply(call("echo", {"text": "hi"}, id="c1"))
         sim.reply(call("sail", {}, id="c2"))
-        config = Config(provider, model, api_key="sim-key", base_url=sim.base_url(provider))
+        config = Config(
+            provider, model, api_key="sim-key", base_url=sim.base_url("deepseek" if provider == "local" else provider)
+        )
         task = {"conversation": [message.model_dump() for message in PLAIN]}
         with environment.session(task=task) as session:
             episode = run_episode_sync(session, config, max_turns=3)

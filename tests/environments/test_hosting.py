@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from typing import Any
 
@@ -91,6 +92,35 @@ def test_limits_have_answers() -> None:
         GATES["d"].set()
 
 
+def test_a_call_id_runs_no_tool_again_when_its_result_is_forgotten() -> None:
+    with Server([Harbour], limits=Limits(result_s=0.001)) as server, httpx2.Client(base_url=server.base_url) as http:
+        headers = {**opened(http, "forgetful"), "X-Call-ID": "one"}
+        body = {"name": "board", "input": {"pier": 4}}
+        while events(http.post("/call", json=body, headers=headers)) != [("error", "unknown task_id")]:
+            pass
+        assert INSTANCES[-1].log.count("board 4") == 1
+        long = {**headers, "X-Call-ID": "x" * 257}
+        assert http.post("/call", json=body, headers=long).status_code == 400
+
+
+def test_a_connection_that_brings_no_request_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pollux_like.environments.serving.HEAD_S", 0.05)
+    with Server([Harbour]) as server:
+        port = int(server.base_url.rsplit(":", 1)[1])
+        for sent in (b"", b"GET /health HTTP/1.1\r\nHost: x\r\nX-A: "):
+            with socket.create_connection(("127.0.0.1", port), timeout=10) as raw:
+                raw.sendall(sent)
+                assert raw.recv(100) == b""
+
+
+def test_an_infinite_number_in_a_task_is_refused() -> None:
+    with Server([Harbour]) as server, httpx2.Client(base_url=server.base_url) as http:
+        for number in (b"1e999", b"-1e999", b"NaN"):
+            body = b'{"task_spec": {"conversation": [], "a": ' + number + b"}}"
+            assert http.post("/create", content=body, headers={"X-Session-ID": "odd"}).status_code == 422
+        assert server.open_sessions == 0
+
+
 def test_an_idle_session_is_deleted() -> None:
     with Server([Harbour], limits=Limits(idle_s=0.05)) as server, httpx2.Client(base_url=server.base_url) as http:
         opened(http, "idle")
@@ -116,7 +146,7 @@ def test_a_server_inside_another_application() -> None:
             assert called(http, headers, "board", pier=2)["output"]["reward"] == 0.25
             assert http.post("/delete", headers=headers).status_code == 200
     finally:
-        serving.stop()
+        serving.stop(10)
 
 
 class Two(BaseModel):

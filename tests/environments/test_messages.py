@@ -197,6 +197,15 @@ def test_blocks_of_the_future_are_skipped_by_name_and_leave_no_orphan() -> None:
         assert name in said
 
 
+@pytest.mark.parametrize("name", ["id", "tool_call_id"])
+def test_an_id_that_is_no_text_is_refused_or_skipped_with_its_block(name: str) -> None:
+    kind, role = ("tool_call", "assistant") if name == "id" else ("tool_result", "user")
+    for value in ([1], {"a": 1}, None):
+        with pytest.raises(FormatError):
+            decode_messages([{"role": role, "blocks": [{"type": kind, name: value, "name": "n", "input": {}}]}])
+        assert decode_messages([{"role": role, "blocks": [{"type": "hologram", name: value}]}]).messages == []
+
+
 @pytest.mark.parametrize(
     "wire",
     [None, {}, [None], [{"role": "tool", "blocks": []}], [{"role": "user", "blocks": [{"text": "x"}]}], [{"role": "user"}],
