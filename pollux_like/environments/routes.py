@@ -60,9 +60,13 @@ class Routes:
             ("GET", "/messages", self.messages), ("POST", "/score_group", self.score_group),
         ]  # fmt: skip
         named = [(method, f"/{{env}}{path}", endpoint) for method, path, endpoint in own]
-        return [
-            Route(path, self._guarded(endpoint), methods=[method]) for method, path, endpoint in (*root, *own, *named)
-        ]
+        return [self._route(*one) for one in (*root, *own, *named)]
+
+    def _route(self, method: str, path: str, endpoint: Endpoint) -> Route:
+        """Starlette answers HEAD wherever GET is; the protocol says 405."""
+        route = Route(path, self._guarded(endpoint), methods=[method])
+        route.methods = {method}
+        return route
 
     def _guarded(self, endpoint: Endpoint) -> Endpoint:
         async def guarded(request: Request) -> Response:

@@ -43,6 +43,12 @@ def test_the_routes_of_the_root_and_of_an_environment(http: httpx2.Client) -> No
         assert len(http.post("/task_range", json=body).json()["tasks"]) == number
 
 
+@pytest.mark.parametrize("path", ["/health", "/splits", "/harbour/tools", "/messages"])
+def test_head_is_a_wrong_method(http: httpx2.Client, path: str) -> None:
+    """The protocol's table of statuses: 405 for "wrong method (HEAD on GET routes too)"."""
+    assert http.head(path).status_code == 405
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body", "status"),
     [
