@@ -110,11 +110,14 @@ async def _answer(job: Job, one: Field, known: Mapping[str, Any], calls: Calls) 
 
 
 def _guarded(one: Field, answer: FieldAnswer, found: Sequence[Flag], answers: Mapping[str, FieldAnswer]) -> FieldAnswer:
-    """Review for what rests on flagged text, for facts that no record shows, for claims that a fact contradicts."""
+    """Review for what rests on flagged text, for values that a later one of the slot conflicts with, for facts that no
+    record shows, for claims that a fact contradicts."""
     fired: list[Fired] = []
     if one.type != "call" and not one.fact and answer.error is None:
         touched = _touched(one, answer.evidence, answer.value, found)
         fired += [Fired(f"guard:{kind}", "review") for kind in dict.fromkeys(flag.kind for flag in touched)]
+    if answer.status == "conflicting":
+        fired.append(Fired("conflicting", "review"))
     if one.fact and answer.value is not None and not answer.evidence:
         fired.append(Fired("fact_unproven", "review"))
     if one.claims is not None and answer.value is not None and not rules.same(answer.value, answers[one.claims].value):

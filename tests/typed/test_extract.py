@@ -137,6 +137,19 @@ async def test_the_last_of_many_matches_is_found() -> None:
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("said", "status", "decision"), [("1111", "conflicting", "review"), ("2222", "corrected", "accept")]
+)
+async def test_an_earlier_value_beside_a_later_one_is_reviewed(said: str, status: str, decision: str) -> None:
+    schema = {"a": {"type": "string", "extract": True, "pattern": "[0-9]{4}"}}
+    messages = [{"role": "user", "content": "It is 1111."}, {"role": "user", "content": "Sorry, 2222."}]
+    field = (await typed(messages, schema, engine=ScriptedEngine({"a": said}))).fields["a"]
+    assert (field.value, field.status, field.decision) == (said, status, decision)
+    assert [fired.rule for fired in field.rules] == (["conflicting"] if decision == "review" else [])
+    assert [span.text for span in field.evidence] == ["1111", "2222"]
+
+
+@pytest.mark.anyio
 async def test_a_copy_without_end_is_an_error_of_its_field() -> None:
     text = " ".join(f"word{n}" for n in range(100))
     schema = {"a": {"type": "string", "extract": True}, "b": {"type": "int"}}
