@@ -1,5 +1,7 @@
 """pollux_like keeps an LLM conversation going: over turns, tool calls, crashes, processes, machines and providers."""
 
+from typing import TYPE_CHECKING
+
 from pollux_like.config import Config
 from pollux_like.continuation import Continuation
 from pollux_like.counting import count_tokens
@@ -25,12 +27,26 @@ from pollux_like.history import Compacted, compact
 from pollux_like.input import Input
 from pollux_like.messages import Message, ToolCall, ToolResult
 from pollux_like.output import Event, Finish, Metrics, Notice, Output, Usage
-from pollux_like.sealing import ContinuationSealer
 from pollux_like.session import Session
 from pollux_like.sources import Source
-from pollux_like.store import open_store
 from pollux_like.tools import ToolChoice, ToolDeclaration
 from pollux_like.turn import interact, stream
+
+if TYPE_CHECKING:
+    from pollux_like.sealing import ContinuationSealer
+    from pollux_like.store import open_store
+else:
+
+    def __getattr__(name):
+        """What a turn does not need is loaded when it is first asked for: it is a fifth of the import."""
+        if name == "open_store":
+            from pollux_like.store import open_store as found
+        elif name == "ContinuationSealer":
+            from pollux_like.sealing import ContinuationSealer as found
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return found
+
 
 __all__ = [
     "APIError",

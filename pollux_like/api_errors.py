@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import email.utils
 import json
 import math
 import re
@@ -20,7 +19,7 @@ MAX_MESSAGE_CHARS = 300
 _RETRYABLE = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 _NO_QUOTA = frozenset({"insufficient_quota", "credit_balance_exhausted", "billing_error", "billing_hard_limit_reached"})
 _OVERFLOW_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error"})
-_OVERFLOW_TEXT = re.compile(
+_OVERFLOW_TEXT = (
     r"^prompt is too long|maximum context length|input token count .* exceeds the maximum|exceeds? the context window"
     r"|exceeded model token limit|Range of input length should be \["  # Moonshot; Model Studio (Qwen)
 )
@@ -58,7 +57,7 @@ def api_error(
         return ServerStateLost(said, hint="Raise max_attempts, so that the whole conversation can be sent", **details)
     if status in (401, 403):
         return AuthenticationError(said, hint="Check the key, and what it is allowed to do", **details)
-    if status in (400, 413) and (code in _OVERFLOW_CODES or kind in _OVERFLOW_CODES or _OVERFLOW_TEXT.search(message)):
+    if status in (400, 413) and (code in _OVERFLOW_CODES or kind in _OVERFLOW_CODES or re.search(_OVERFLOW_TEXT, message)):
         return ContextOverflowError(said, hint="Shorten the history, or choose a model with a larger window", **details)
     details["retry_after_s"] = retry_after(headers)
     no_quota = code in _NO_QUOTA or kind in _NO_QUOTA
@@ -163,6 +162,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
             continue
         return max(seconds, 0.0) if math.isfinite(seconds) else None
     try:
+        import email.utils  # brings sockets, calendars and charsets, and hardly a provider answers with a date
+
         date = email.utils.parsedate_to_datetime(headers.get("retry-after", ""))
     except ValueError:
         return None

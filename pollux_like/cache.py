@@ -7,8 +7,9 @@ turns themselves never change, so what broke a cache is always one of these, or 
 
 from __future__ import annotations
 
-from pollux_like.continuation import Continuation, Stamp, size_of, turns_of
+from pollux_like.continuation import Continuation, size_of, turns_of
 from pollux_like.output import Notice, Usage
+from pollux_like.turns import Stamp
 
 MIN_TOKENS = 4096
 """Shorter prompts may be below what a provider caches at all: the largest minimum that one documents (Anthropic, prompt

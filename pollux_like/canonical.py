@@ -11,9 +11,8 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection
 from itertools import accumulate
-from json.decoder import scanstring  # type: ignore[attr-defined]  # C scanner, present in every CPython
 from typing import Any, cast
 
 MAX_DEPTH = 100
@@ -23,7 +22,18 @@ _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(","
 _TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[^ \t\n\r"]+', re.DOTALL)
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _BRACKETS = re.compile(r"[\[\]{}]")
-_BLANK = re.compile(r"[ \t\n\r]*")
+
+
+def _spaced(pattern: str) -> re.Pattern[str]:
+    """A pattern in which ~ stands for the white space that JSON allows between tokens."""
+    return re.compile(pattern.replace("~", r"[ \t\n\r]*+"))
+
+
+_ARRAY, _NO_ELEMENT = _spaced(r"~\[~(?!\])"), _spaced(r"~\[~\]")
+_COMMA, _COLON = _spaced("~,~"), _spaced("~:~")
+_ARRAY_END, _OBJECT_END = _spaced(r"~\]"), _spaced(r"~\}~")
+_FIRST, _MORE = (_spaced(rf'~{mark}~"((?:[^"\\\x00-\x1f]|\\.)*+)"~:~') for mark in (r"\{", ","))
+_NO_MEMBER = _spaced(r"~\{~\}~")
 
 
 class JSONPolicyError(ValueError):
@@ -119,6 +129,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 _strict = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_unique)
 _plain = json.JSONDecoder(parse_constant=_refuse_constant)
+_scan = cast("Callable[[str, int], tuple[Any, int]]", _plain.scan_once)  # type: ignore[attr-defined]  # of every CPython
+"""The C scanner: (text, where a value begins) to (the value, where it ends). Raises StopIteration for no value."""
 
 
 def loads(text: str, *, unique_keys: bool = False) -> Any:
@@ -152,43 +164,44 @@ def minify(text: str) -> str:
     return "".join(_TOKENS.findall(text))
 
 
-def _skip(text: str, at: int) -> int:
-    if text[at : at + 1] > " ":
-        return at
-    match = _BLANK.match(text, at)
-    assert match is not None  # the pattern matches the empty string
-    return match.end()
-
-
 def members(text: str) -> dict[str, str]:
     """Cut the text of one JSON object into `{key: text of the value}`, each value exactly as it stands.
 
     Values are scanned by the C parser, so the cut is linear. Raises JSONPolicyError where the text is no object.
     """
+    return {key: text[start:end] for key, start, end in _places(text)}
+
+
+def _places(text: str) -> list[tuple[str, int, int]]:
+    """Each member of an object: its key, and where its value begins and ends."""
+    found: list[tuple[str, int, int]] = []
+    end = 0
     try:
-        return dict(_members(text))
-    except (ValueError, IndexError, RecursionError, StopIteration):
+        step = _FIRST.match(text)
+        while step is not None:
+            key: str = step[1]
+            end = _scan(text, step.end())[1]
+            found.append((json.loads(f'"{key}"') if "\\" in key else key, step.end(), end))
+            step = _MORE.match(text, end)
+        if not (_OBJECT_END if found else _NO_MEMBER).fullmatch(text, end):
+            raise ValueError
+    except (ValueError, RecursionError, StopIteration):
         raise JSONPolicyError("the text is not a valid JSON object") from None
+    return found
 
 
-def _members(text: str) -> Iterator[tuple[str, str]]:
-    at = _skip(text, 0)
-    if text[at] != "{":
-        raise ValueError
-    at = _skip(text, at + 1)
-    while text[at] != "}":
-        if text[at] != '"':
-            raise ValueError
-        key, at = cast("tuple[str, int]", scanstring(text, at + 1, True))
-        at = _skip(text, at)
-        if text[at] != ":":
-            raise ValueError
-        at = _skip(text, at + 1)
-        end = _plain.raw_decode(text, at)[1]
-        yield key, text[at:end]
-        at = _skip(text, end)
-        if text[at] == ",":
-            at = _skip(text, at + 1)
+def member(text: str, name: str) -> str:
+    """The text of one member of a JSON object, as `members` gives it. Raises KeyError where there is none."""
+    key = f'"{name}"'  # inside of a string its quotes were escaped: what is found is a whole key or a whole string
+    at = text.find(key)
+    colon = _COLON.match(text, at + len(key)) if at > 0 and text.find(key, at + 1) < 0 else None
+    if colon is not None:
+        try:
+            _plain.decode(text[:at].rstrip(", \t\n\r") + "}")  # fails where the key is one of a deeper object
+            return text[colon.end() : _scan(text, colon.end())[1]]
+        except (ValueError, RecursionError, StopIteration):
+            pass
+    return members(text)[name]
 
 
 def elements(text: str) -> tuple[str, ...]:
@@ -200,19 +213,19 @@ def _slices(text: str, at: int) -> tuple[list[str], int]:
     """The texts of the elements of the array that begins there, as they stand, and where it ends."""
     found: list[str] = []
     try:
-        at = _skip(text, at)
-        if text[at] != "[":
-            raise ValueError
-        at = _skip(text, at + 1)
-        while text[at] != "]":
-            end = _plain.raw_decode(text, at)[1]
+        step = _ARRAY.match(text, at)
+        while step is not None:
+            at = step.end()
+            end = _scan(text, at)[1]
             found.append(text[at:end])
-            at = _skip(text, end)
-            if text[at] == ",":
-                at = _skip(text, at + 1)
-    except (ValueError, IndexError, RecursionError, StopIteration):
+            at = end
+            step = _COMMA.match(text, at)
+        closing = (_ARRAY_END if found else _NO_ELEMENT).match(text, at)
+        if closing is None:
+            raise ValueError
+    except (ValueError, RecursionError, StopIteration):
         raise JSONPolicyError("the text is not a valid JSON array") from None
-    return found, at + 1
+    return found, closing.end()
 
 
 def canonical(value: object) -> str:
@@ -268,16 +281,30 @@ def splice(head: dict[str, Any], key: str, items: list[str], tail: dict[str, Any
 def unspliced(text: str, key: str) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Back from `splice` without a tail: the head, and the texts of the items as they stand.
 
-    Raises JSONPolicyError where the text is not of that form. `key` names no array elsewhere in the head.
+    Raises JSONPolicyError where the text is not what `splice` wrote.
     """
-    mark = f'"{key}":['
-    at = text.find(mark)
-    if at < 1:
+    at = text.find(f'"{key}":[')
+    head = _head(text, at)
+    if head is None:  # a value of the head has a member of that name
+        at = next((start for name, start, _ in _places(text) if name == key), -1) - len(key) - 3
+        head = _head(text, at)
+    if head is None:
         raise JSONPolicyError(f"the text has no array {key!r}")
-    items, end = _slices(text, at + len(mark) - 1)
+    items, end = _slices(text, at + len(key) + 3)
     if text[end:] != "}":
         raise JSONPolicyError(f"the array {key!r} is not the end of the text")
-    return loads("{}" if at == 1 else text[: at - 1] + "}", unique_keys=True), tuple(items)
+    return head, tuple(items)
+
+
+def _head(text: str, at: int) -> dict[str, Any] | None:
+    """What stands before a key of the outermost object, as an object; None where it is none."""
+    if at < 1:
+        return None
+    try:
+        head: dict[str, Any] = loads("{}" if at == 1 else text[: at - 1] + "}", unique_keys=True)
+    except JSONPolicyError:
+        return None
+    return head
 
 
 def picked(text: str, names: Collection[str]) -> str:

@@ -8,144 +8,28 @@ the text, U+0000 is escaped there, and a store that appends may keep one row per
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Mapping
+from typing import Any, cast
 
-from pollux_like import canonical, checks, pairing, plugins
+from pollux_like import canonical, pairing, plugins
 from pollux_like.errors import ConfigurationError, ContinuationError
-from pollux_like.memo import Memo
-from pollux_like.messages import Message, ToolCall
+from pollux_like.messages import ToolCall
+from pollux_like.turns import Turn
 
-T = TypeVar("T")
-
-VERSION = 2
+VERSION = 3
 FORMAT = "pollux_like.continuation"
 
 MAX_CHARS = 64 * 1024 * 1024
 """Largest saved continuation, in characters of its lines together."""
 MAX_REPLY_CHARS = 16 * 1024 * 1024
 """Largest reply of a provider, in characters. A conversation is refused before it could outgrow MAX_CHARS."""
-MAX_ITEM_DEPTH = 200
-"""Deepest nesting of a provider's item: a call's arguments may have MAX_DEPTH levels, and stand inside of it."""
 MAX_TURNS = 1_000_000
-
-CONVERSATION = "conversation"
-"""Name in `Turn.state` of the first turn: the provider's id of the answer, where it gave one."""
-STATUSES = ("stop", "tool_calls", "length", "refusal", "content_filter", "pause", "malformed_tool_call", "other")
 
 UPCASTERS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
     1: lambda fields: {**fields, "version": 2},  # a stamp of version 1 names no parts of its prefix
+    2: lambda fields: {**fields, "version": 3},  # a call of versions 1 and 2 is an object with all of its text
 }
 """From version n to n + 1, applied one after the other at the door; an entry is added whenever VERSION grows."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stamp:
-    """Who issued a turn: provider, dialect, endpoint, the model asked for, and the environment's fingerprint.
-
-    `prefix`: what stands before the conversation in a request, part by part - a short digest of instructions, sources,
-    tools and the output schema, tool choice and reasoning in words - so that a change can be named later. None in
-    what version 1 saved.
-    """
-
-    provider: str
-    dialect: str
-    endpoint: str
-    model: str
-    environment: str
-    prefix: Mapping[str, str] | None = field(default=None, hash=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Turn(Memo):
-    """One exchange.
-
-    `added`: the portable messages put before the model, results in call order. `native`: the provider's items, each the
-    JSON text that came. `calls`: the tool calls made. `status`: one of STATUSES. `signed`: the items hold signed or
-    sealed reasoning. `state`: what else the provider needs back, by name (a stored response's id, a container).
-    `media`: digests of the sources given for this turn only.
-    """
-
-    stamp: Stamp
-    added: tuple[Message, ...] = field(repr=False)
-    native: tuple[str, ...] = field(repr=False)
-    calls: tuple[ToolCall, ...] = ()
-    status: str = "stop"
-    signed: bool = False
-    state: Mapping[str, str] = field(default_factory=dict[str, str], repr=False, hash=False)
-    media: tuple[str, ...] = ()
-
-    def line(self, before: Stamp | None) -> str:
-        """The turn as JSON text; the stamp is written only where it differs from the turn before."""
-        head: dict[str, Any] = {}
-        if self.stamp != before:
-            one = self.stamp
-            prefix = [] if one.prefix is None else [dict(one.prefix)]
-            head["stamp"] = [one.provider, one.dialect, one.endpoint, one.model, one.environment, *prefix]
-        if self.added:
-            head["added"] = [message.to_jsonable() for message in self.added]
-        if self.calls:
-            head["calls"] = [call.to_jsonable() for call in self.calls]
-        if self.status != "stop":
-            head["status"] = self.status
-        if self.signed:
-            head["signed"] = True
-        if self.state:
-            head["state"] = dict(self.state)
-        if self.media:
-            head["media"] = list(self.media)
-        return canonical.splice(head, "native", list(self.native))
-
-    @classmethod
-    def parse(cls, line: str, before: Stamp | None) -> Turn:
-        """Back from `line`. Raises JSONPolicyError or ConfigurationError where anything is not as `line` writes it."""
-        fields, native = canonical.unspliced(line, "native")
-        canonical.check_depth(line, MAX_ITEM_DEPTH + 2)
-        stamp = before
-        if "stamp" in fields:
-            stamp = _stamp(_list(fields.pop("stamp"), "stamp"))
-        if stamp is None or any(not item.startswith("{") for item in native):
-            raise ConfigurationError("a turn lacks its stamp or its items", hint="Restore it")
-        if before is not None and (stamp.provider, stamp.dialect) != (before.provider, before.dialect):
-            raise ConfigurationError("a turn was issued by another provider", hint="Restore it")
-        turn = cls(
-            stamp,
-            tuple(map(Message.from_jsonable, _list(fields.pop("added", []), "added"))),
-            native,
-            tuple(map(ToolCall.from_jsonable, _list(fields.pop("calls", []), "calls"))),
-            checks.one_of(fields.pop("status", "stop"), "status", STATUSES),
-            checks.flag(fields.pop("signed", False), "signed"),
-            _words(fields.pop("state", {}), "state"),
-            _texts(fields.pop("media", []), "media"),
-        )
-        if fields:
-            raise ConfigurationError(f"a turn has the unknown field {min(fields)!r}", hint="Restore it")
-        return turn
-
-
-def _list(value: object, name: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise ConfigurationError(f"{name} is {checks.kind(value)}", hint="Restore it")
-    return cast("list[Any]", value)
-
-
-def _texts(value: object, name: str) -> tuple[str, ...]:
-    return checks.sequence(_list(value, name), name, str)
-
-
-def _words(value: object, where: str) -> dict[str, str]:
-    if not isinstance(value, dict):
-        raise ConfigurationError(f"{where} is {checks.kind(value)}", hint="Restore it")
-    words = cast("dict[str, object]", value)
-    return {name: checks.filled(word, f"{where}.{name}") for name, word in words.items()}
-
-
-def _stamp(parts: list[Any]) -> Stamp:
-    if len(parts) not in (5, 6):
-        raise ConfigurationError("a stamp has five parts or six", hint="Restore it")
-    provider, dialect, endpoint, model, environment = _texts(parts[:5], "stamp")
-    return Stamp(provider, dialect, endpoint, model, environment, _words(parts[5], "prefix") if parts[5:] else None)
 
 
 _GENESIS = canonical.sha256(FORMAT)
@@ -284,28 +168,6 @@ def conversation_id(continuation: Continuation) -> str:
 def turns_of(continuation: Continuation) -> tuple[Turn, ...]:
     """The turns, oldest first; at least one."""
     return continuation._turns  # pyright: ignore[reportPrivateUsage]
-
-
-def folded(turns: Sequence[Turn], key: object, empty: T, step: Callable[[T, int], T]) -> T:
-    """A fold over the turns, `step(state, index)` from the oldest on, that costs only the turns that are new.
-
-    The newest turn keeps the state, and hands it on when it is no longer the newest: memory stays linear. A branch from
-    an older turn is folded from the start. The state is never None, and depends on nothing but the turns and `key`.
-    """
-    done = len(turns)
-    state = empty
-    while done > 0:
-        kept = turns[done - 1].take(key)
-        if kept is not None:
-            state = kept
-            break
-        done -= 1
-    for index in range(done, len(turns)):
-        state = step(state, index)
-    if turns:
-        newest = state
-        turns[-1].remember(key, lambda: newest)
-    return state
 
 
 def size_of(continuation: Continuation) -> int:

@@ -129,7 +129,7 @@ class ToolCall:
     def from_jsonable(cls, data: object) -> ToolCall:
         """Back from `to_jsonable`. Raises ConfigurationError naming the field."""
         fields = _object(data, "ToolCall")
-        _only(fields, {"id", "name", "arguments_text", "arguments"}, "ToolCall")
+        _only(fields, _CALL, "ToolCall")
         call = cls(fields.get("id"), fields.get("name"), fields.get("arguments_text"))  # type: ignore[arg-type]  # checked there
         if "arguments" in fields:
             return call.with_arguments(checks.json_object(fields["arguments"], "ToolCall.arguments"))
@@ -281,13 +281,23 @@ class Message:
     @classmethod
     def from_jsonable(cls, data: object) -> Message:
         """Back from `to_jsonable`. Raises ConfigurationError naming the field; nothing is accepted in part."""
-        fields = dict(_object(data, "Message"))
-        _only(fields, {"role", "content", "tool_calls", "tool_call_id", "is_error"}, "Message")
-        calls = fields.pop("tool_calls", [])
+        fields = _object(data, "Message")
+        _only(fields, _MESSAGE, "Message")
+        calls = fields.get("tool_calls", [])
         if not isinstance(calls, list):
             raise ConfigurationError(f"Message.tool_calls is {checks.kind(calls)}", hint="Give a list")
-        decoded = tuple(ToolCall.from_jsonable(call) for call in cast("list[object]", calls))
-        return cls(role=fields.pop("role", None), tool_calls=decoded, **fields)
+        decoded = tuple([ToolCall.from_jsonable(call) for call in cast("list[object]", calls)]) if calls else ()
+        return cls(
+            fields.get("role"),  # type: ignore[arg-type]  # __post_init__ checks it
+            fields.get("content", ""),
+            decoded,
+            fields.get("tool_call_id"),
+            fields.get("is_error", False),
+        )
+
+
+_MESSAGE = frozenset({"role", "content", "tool_calls", "tool_call_id", "is_error"})
+_CALL = frozenset({"id", "name", "arguments_text", "arguments"})
 
 
 def _object(value: object, name: str) -> Mapping[str, Any]:
@@ -301,10 +311,10 @@ def _fields(value: object) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
-def _only(fields: Mapping[str, Any], known: set[str], name: str) -> None:
-    for key in fields:
-        if key not in known:
-            raise ConfigurationError(f"{name} has the unknown field {key!r}", hint=f"Known: {', '.join(sorted(known))}")
+def _only(fields: Mapping[str, Any], known: frozenset[str], name: str) -> None:
+    if not fields.keys() <= known:
+        key = next(key for key in fields if key not in known)
+        raise ConfigurationError(f"{name} has the unknown field {key!r}", hint=f"Known: {', '.join(sorted(known))}")
 
 
 def _call_from_openai(data: object, name: str) -> ToolCall:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pollux_like import cache, checks, pairing
 from pollux_like.config import Config
-from pollux_like.continuation import MAX_CHARS, MAX_REPLY_CHARS, Continuation, Stamp, Turn, size_of, turns_of
+from pollux_like.continuation import MAX_CHARS, MAX_REPLY_CHARS, Continuation, size_of, turns_of
 from pollux_like.environment import Environment
 from pollux_like.errors import ConfigurationError
 from pollux_like.input import Input
@@ -17,11 +17,12 @@ from pollux_like.output import Notice
 from pollux_like.provider import Capabilities, Request, Vendor
 from pollux_like.settings import Settings
 from pollux_like.sources import Source, check_media
+from pollux_like.turns import Stamp, Turn
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
     """A checked turn: what goes to the vendor, and what settling it needs. `fresh` are the messages that are new to the
     application's transcript: those added, without the history that it brought."""

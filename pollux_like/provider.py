@@ -14,13 +14,13 @@ from typing import Any, Protocol, runtime_checkable
 
 from pollux_like import canonical, checks
 from pollux_like.config import Config
-from pollux_like.continuation import STATUSES, Turn
 from pollux_like.errors import APIError, ConfigurationError, StreamInterruptedError
 from pollux_like.messages import Message, ToolCall
 from pollux_like.output import Event, Finish, Notice, Usage
 from pollux_like.settings import Settings
 from pollux_like.sources import Source
 from pollux_like.tools import ToolDeclaration
+from pollux_like.turns import STATUSES, Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Capabilities:
     reasons: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Request:
     """One turn as a vendor sees it: everything checked, nothing opaque to it but its own items in `turns`.
 
@@ -76,7 +76,7 @@ class Request:
 
     @property
     def standing(self) -> tuple[object, ...]:
-        """What the rendering of past turns depends on beside the turns: a key for `continuation.folded`."""
+        """What the rendering of past turns depends on beside the turns: a key for `turns.folded`."""
         past = ((index, one.digest) for index, media in self.media.items() for one in media if index < len(self.turns))
         return (*(source.digest for source in self.sources), *past)
 
@@ -130,7 +130,7 @@ class Parser(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Wire:
     """A rendered request. `body` is JSON text; the same bytes go out at every attempt.
 

@@ -35,7 +35,7 @@ Connect = Callable[[Config], Awaitable[Connection]]
 async def connect(config: Config) -> Connection:
     """A new connection. The SDK's import may take seconds, so it happens in a worker thread."""
     adapter = await anyio.to_thread.run_sync(vendor_of(config).connect, config)
-    return Connection(adapter, anyio.Semaphore(config.max_concurrency))
+    return Connection(adapter, anyio.Semaphore(config.max_concurrency, fast_acquire=True))
 
 
 @dataclass(slots=True)

@@ -65,7 +65,6 @@ class SDKAdapter:
         body: dict[str, Any] = (
             {"content": wire.body.encode("utf-8")} if self._exact else {"body": canonical.loads(wire.body)}
         )
-        headers = {"Content-Type": "application/json", **wire.headers}
         try:
             response: httpx2.Response = await self._client.post(
                 wire.path,
@@ -73,7 +72,7 @@ class SDKAdapter:
                 cast_to=httpx2.Response,
                 stream=True,
                 stream_cls=self._sdk.AsyncStream[object],
-                options={"headers": headers, "timeout": timeout, "max_retries": 0},
+                options={"headers": wire.headers, "timeout": timeout, "max_retries": 0},
             )
             return response
         except self._sdk.APIStatusError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
@@ -18,7 +17,7 @@ MAX_RETRY_AFTER_S = 60.0
 """Longest wait that a provider may ask for; above that the error is raised at once, with `retry_after_s`."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Sending:
     """A request on its way: `attempts` are the HTTP requests so far, `notices` what was reported meanwhile."""
 
@@ -67,4 +66,6 @@ def _wait(error: APIError, attempt: int) -> float | None:
     """Seconds before the next attempt: what the provider asked for, else 0.5 s doubling up to 8 s, with jitter."""
     if error.retry_after_s is not None:
         return max(error.retry_after_s, 0.0) if error.retry_after_s <= MAX_RETRY_AFTER_S else None
-    return min(0.5 * 2.0 ** (attempt - 1), 8.0) * random.uniform(0.75, 1.0)  # noqa: S311  # jitter, no secret
+    from random import uniform
+
+    return min(0.5 * 2.0 ** (attempt - 1), 8.0) * uniform(0.75, 1.0)  # noqa: S311  # jitter, no secret

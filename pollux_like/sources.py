@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import mimetypes
+import binascii
+import os
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
@@ -82,20 +81,23 @@ class Source(Memo):
             raise SourceError(f"the {mime_type} source is not UTF-8", hint="Decode it and use from_text") from None
 
     @classmethod
-    def from_file(cls, path: str | Path, *, mime_type: str | None = None, name: str | None = None) -> Source:
+    def from_file(
+        cls, path: str | os.PathLike[str], *, mime_type: str | None = None, name: str | None = None
+    ) -> Source:
         """Reads the file now. Raises SourceError where it is missing, unreadable or of an unknown type."""
-        if not isinstance(path, (str, Path)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(path, (str, os.PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise SourceError(f"the path is {checks.kind(path)}", hint="Pass a str or Path")
-        file = Path(path)
+        said = os.path.basename(path)
         try:
-            size = file.stat().st_size
-            if size > MAX_SOURCE_BYTES:
-                raise SourceError(f"{file.name} has {size:,} bytes", hint=f"Send at most {MAX_SOURCE_BYTES:,} bytes")
-            data = file.read_bytes()
+            with open(path, "rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                if size > MAX_SOURCE_BYTES:
+                    raise SourceError(f"{said} has {size:,} bytes", hint=f"Send at most {MAX_SOURCE_BYTES:,} bytes")
+                data = file.read(MAX_SOURCE_BYTES + 1)
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
-            raise SourceError(f"{file.name} cannot be read: {reason}", hint="Check the path and its rights") from None
-        return cls.from_bytes(data, mime_type=mime_type or _guess(file.name), name=name or file.name)
+            raise SourceError(f"{said} cannot be read: {reason}", hint="Check the path and its rights") from None
+        return cls.from_bytes(data, mime_type=mime_type or _guess(said), name=name or said)
 
     @classmethod
     def from_uri(cls, uri: str, *, mime_type: str | None = None, name: str | None = None) -> Source:
@@ -104,7 +106,8 @@ class Source(Memo):
         if uri.startswith("data:"):
             head, _, body = uri[5:].partition(",")
             try:
-                data = base64.b64decode(body, validate=True) if head.endswith(";base64") else unquote(body).encode()
+                coded = head.endswith(";base64")
+                data = binascii.a2b_base64(body, strict_mode=True) if coded else unquote(body).encode()
             except ValueError:
                 raise SourceError("the data: URI is no valid base64", hint="Use Source.from_bytes") from None
             return cls.from_bytes(data, mime_type=mime_type or head.split(";")[0] or "text/plain", name=name)
@@ -119,7 +122,7 @@ class Source(Memo):
     @property
     def base64(self) -> str:
         """The bytes of an image or PDF in standard base64; empty for text and URIs."""
-        return self.remember("base64", lambda: base64.b64encode(self.data or b"").decode())
+        return self.remember("base64", lambda: binascii.b2a_base64(self.data or b"", newline=False).decode())
 
     @property
     def digest(self) -> str:
@@ -134,8 +137,13 @@ class Source(Memo):
 
 
 def _guess(name: str) -> str:
-    found = {".md": "text/markdown", ".jsonl": "text/plain", ".webp": "image/webp"}.get(Path(name).suffix.lower())
-    found = found or mimetypes.guess_type(name)[0]
+    found = {".md": "text/markdown", ".jsonl": "text/plain", ".webp": "image/webp"}.get(
+        os.path.splitext(name)[1].lower()
+    )
+    if not found:
+        import mimetypes  # reads tables of the system
+
+        found = mimetypes.guess_type(name)[0]
     if found is None:
         raise SourceError(f"the media type of {name!r} is unknown", hint="Give mime_type=")
     return found

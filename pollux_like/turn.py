@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, Unpack
 
 from pollux_like import api_errors, cache, canonical, registry, schemas, spans, structured
 from pollux_like.config import Config
-from pollux_like.continuation import CONVERSATION, MAX_ITEM_DEPTH, MAX_REPLY_CHARS, Turn, extended
+from pollux_like.continuation import MAX_REPLY_CHARS, extended
 from pollux_like.environment import Environment
 from pollux_like.errors import APIError
 from pollux_like.input import Input
@@ -27,6 +27,7 @@ from pollux_like.provider import Reply
 from pollux_like.registry import Connect
 from pollux_like.send import Sending, send
 from pollux_like.settings import Arguments, Settings
+from pollux_like.turns import CONVERSATION, MAX_ITEM_DEPTH, Turn
 
 
 async def interact(environment: Environment, input: Input, config: Config, **arguments: Unpack[Arguments]) -> Output:
@@ -93,7 +94,7 @@ def events(
     return _run(_started(environment, input, config, arguments, streaming=True), config, connect)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Turn:
     """What is known of a turn under way."""
 
@@ -124,39 +125,33 @@ def _is_news(prepared: Prepared) -> bool:
 
 async def _run(this: _Turn, config: Config, connect: Connect) -> AsyncGenerator[Event, None]:
     with spans.recorded(this.prepared) as span:
-        async with aclosing(_events(this, config, connect)) as steps:
-            async for event in steps:
-                if event.output is not None:
-                    span.done(event.output, this.sending, this.prepared)
-                yield event
-
-
-async def _events(this: _Turn, config: Config, connect: Connect) -> AsyncGenerator[Event, None]:
-    connection = await connect(config)
-    reply: Reply | None = None
-    halves: _Halves = {}
-    async with connection.limit:
-        yield Event("start")
-        for notice in this.sending.notices:
-            yield Event("notice", notice=notice)
-        async with aclosing(send(this.sending, connection.adapter)) as items:
-            async for item in items:
-                if isinstance(item, Reply):
-                    reply = item
-                elif item.type == "tool_call" and item.tool_call is not None:
-                    yield replace(item, tool_call=_cleaned(item.tool_call, this))
-                elif item.text and (halves or not item.text.isascii()):
-                    whole = _whole(item, halves)
-                    if whole.text:
-                        yield whole
-                else:
-                    yield item
-    if reply is None:
-        raise api_errors.unreadable(config.provider)
-    for kind, index in halves:
-        yield Event(kind, text="\ufffd", index=index)
-    for event in _ended(this, reply):  # nothing is held any more: a loop may go on from inside "done"
-        yield event
+        connection = await connect(config)
+        reply: Reply | None = None
+        halves: _Halves = {}
+        async with connection.limit:
+            yield Event("start")
+            for notice in this.sending.notices:
+                yield Event("notice", notice=notice)
+            async with aclosing(send(this.sending, connection.adapter)) as items:
+                async for item in items:
+                    if isinstance(item, Reply):
+                        reply = item
+                    elif item.type == "tool_call" and item.tool_call is not None:
+                        yield replace(item, tool_call=_cleaned(item.tool_call, this))
+                    elif item.text and (halves or not item.text.isascii()):
+                        whole = _whole(item, halves)
+                        if whole.text:
+                            yield whole
+                    else:
+                        yield item
+        if reply is None:
+            raise api_errors.unreadable(config.provider)
+        for kind, index in halves:
+            yield Event(kind, text="\ufffd", index=index)
+        for event in _ended(this, reply):  # nothing is held any more: a loop may go on from inside "done"
+            if event.output is not None:
+                span.done(event.output, this.sending, this.prepared)
+            yield event
 
 
 _Halves: TypeAlias = dict[tuple[EventType, int | None], str]

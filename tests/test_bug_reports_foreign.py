@@ -123,8 +123,8 @@ DIALECT = pollux_like_chat.Dialect("openai")
 
 def replayed(policy: Any, said: str) -> tuple[dict[str, Any], Reply]:
     """The assistant message of a turn as a dialect with this policy sends it back, and the reply it came from."""
-    from pollux_like.continuation import Stamp, Turn
     from pollux_like.provider import Request
+    from pollux_like.turns import Stamp, Turn
 
     dialect = replace(DIALECT, reasoning=pollux_like_chat.Reasoning(policy))
     reply = pollux_like_chat.ChatParser(dialect).whole(json.dumps(completion(TURNS[said])))

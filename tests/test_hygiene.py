@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 import pollux_like
 
 HEAVY = ("openai", "anthropic", "google", "httpx", "httpx2", "pydantic", "jsonschema", "starlette", "uvicorn", "typer",
@@ -21,7 +23,16 @@ def loaded_by(code: str) -> set[str]:
 
 
 def test_import_loads_no_sdk_no_http_client_no_framework() -> None:
-    assert loaded_by("import pollux_like") & set(HEAVY) == set()
+    assert loaded_by("import pollux_like") & {*HEAVY, "sqlite3", "asyncio", "ssl"} == set()
+
+
+def test_the_store_is_loaded_when_it_is_asked_for() -> None:
+    loaded = "print(any(name.startswith('pollux_like.store') for name in sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys, pollux_like; {loaded}; from pollux_like import open_store; {loaded}"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.split() == ["False", "True"]
 
 
 def test_values_load_no_sdk_either() -> None:
@@ -77,7 +88,9 @@ def test_the_face_shows_what_it_names_and_defines_nothing() -> None:
     submodules = {name for name in vars(pollux_like) if f"pollux_like.{name}" in sys.modules}
     functions = {"handoff", "stream", "interact"}
     shown = {name for name in vars(pollux_like) if not name.startswith("_")} - (submodules - functions)
-    assert shown == set(pollux_like.__all__)
+    assert shown | {"open_store", "ContinuationSealer"} == set(pollux_like.__all__) | {"TYPE_CHECKING"}
+    with pytest.raises(AttributeError, match="no attribute 'open_shop'"):
+        pollux_like.open_shop  # type: ignore[attr-defined]
     for name in pollux_like.__all__:
         assert getattr(pollux_like, name).__module__ != "pollux_like"
 

@@ -111,6 +111,17 @@ def test_slices_of_json_text_are_its_parts(value: dict[str, Any], indent: int | 
     assert [json.loads(one) for one in canonical.elements(parts["a"])] == list(value.values())
     assert json.loads(canonical.minify(parts["b"])) == value
     assert canonical.minify(text) == json.dumps(json.loads(text), separators=(",", ":")) or "E" in text or "e" in text
+    assert (canonical.member(text, "a"), canonical.member(text, "b")) == (parts["a"], parts["b"])
+
+
+@given(OBJECT, st.lists(OBJECT, max_size=3), st.sampled_from(["a", "native"]))
+def test_a_splice_comes_apart_again(head: dict[str, Any], items: list[dict[str, Any]], inner: str) -> None:
+    """Also where the head holds members of the name that the items have."""
+    head = {"x": {inner: [head, {inner: []}]}} | {
+        key: value for key, value in head.items() if key not in ("x", "native")
+    }
+    texts = [canonical.dumps(item) for item in items]
+    assert canonical.unspliced(canonical.splice(head, "native", texts), "native") == (head, tuple(texts))
 
 
 @given(st.text(max_size=60))

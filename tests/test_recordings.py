@@ -34,7 +34,8 @@ from pollux_like import (
     registry,
     stream,
 )
-from pollux_like.continuation import Stamp, Turn, extended
+from pollux_like.continuation import extended
+from pollux_like.turns import Stamp, Turn
 
 pytestmark = [
     pytest.mark.anyio,

@@ -20,11 +20,16 @@ from pollux_like import (
     ContinuationError,
     Environment,
     Input,
+    Message,
+    ToolCall,
+    ToolDeclaration,
     ToolResult,
     interact,
 )
+from pollux_like.continuation import turns_of
 from pollux_like.testing import Scripted, call, say, think
 from pollux_like.testing.conversations import TOOLS
+from pollux_like.turns import Turn
 
 pytestmark = pytest.mark.anyio
 GOLDEN = Path(__file__).parent / "golden"
@@ -177,6 +182,56 @@ GOOD = f'{{{STAMP},{USER},{CALLS},"native":[]}}'
 def test_state_with_a_fitting_digest_is_still_checked(lines: tuple[str, ...]) -> None:
     with pytest.raises(ContinuationError):
         Continuation.from_jsonable(resealed(*lines))
+
+
+@pytest.mark.parametrize("call", [
+    '["c1"]', '["c1","f"]', '["c1","f","{}",{},1]', '["c1","f",7]', '["c1","f",null]', '[7,"f","{}"]', '["c1","f","{}",3]',
+    '["c1","f",[]]', '["c1","f",[0,5]]', '["c1","f",[1,0,4]]', '["c1","f",[-1,0,4]]', '["c1","f",[0,true,4]]',
+    '["c1","f",[0,1.0,4]]', '["c1","f",[0,5,3]]',
+])  # fmt: skip
+def test_a_call_of_another_form_is_refused(call: str) -> None:
+    line = f'{{{STAMP},{USER},"calls":[{call}],"native":[{{"a":"bcd"}}]}}'
+    with pytest.raises(ContinuationError):
+        Continuation.from_jsonable(resealed(line))
+
+
+async def test_long_arguments_are_saved_once_and_read_back_to_the_letter() -> None:
+    """In the item they are an object or a string, with each way to spell it; short ones are written out."""
+    state = await talk()
+    stamp = turns_of(state)[0].stamp
+    texts = ['{"q":"Zürich \\"x\\" \\ud83d\\ude00 and more"}', '{"q": 1.50, "r": [1, 2, 3, 4, 5]}', "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]",
+             '"a string of JSON, which is no object"', "{cut: in the middle of the", "", "{}"]  # fmt: skip
+    for text in texts:
+        for item in (
+            json.dumps({"args": text}),
+            json.dumps({"args": text}, ensure_ascii=False),
+            f'{{"args":{text}}}',
+            "{}",
+        ):
+            whole = item if _is_json(item) else "{}"
+            turn = Turn(stamp, (Message("user", "a"),), ("{}", whole), (ToolCall("c1", "f", text),), "tool_calls")
+            line = turn.line(None)
+            assert Turn.parse(line, None) == turn
+            held = whole.startswith('{"args": "') or (whole != "{}" and text.startswith("{"))
+            assert ('"f",[1,' in line) == (held and len(text) >= 24)
+
+
+async def test_a_parameter_may_have_the_name_of_the_items() -> None:
+    tool = ToolDeclaration("f", parameters={"type": "object", "properties": {
+        "native": {"type": "array", "items": {"type": "string"}}, "more": {"type": "string"}}})  # fmt: skip
+    model = Scripted([call("f", {"native": ["a"], "more": None}, id="c1")])
+    output = await interact(Environment(tools=[tool]), Input("x", history=[]), model.config)
+    assert output.continuation is not None
+    again = Continuation.from_jsonable(output.continuation.to_jsonable())
+    assert [call.arguments for call in again.pending_tool_calls] == [{"native": ["a"]}]
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def test_the_good_line_of_these_tests_is_good() -> None:

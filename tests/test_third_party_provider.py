@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 HERE = Path(__file__).parent / "third_party"
 PUBLIC = {
-    "pollux_like.canonical", "pollux_like.config", "pollux_like.continuation", "pollux_like.errors",
+    "pollux_like.canonical", "pollux_like.config", "pollux_like.turns", "pollux_like.errors",
     "pollux_like.messages", "pollux_like.output", "pollux_like.provider", "pollux_like.wire_ids",
 }  # fmt: skip
 

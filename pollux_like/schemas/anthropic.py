@@ -20,7 +20,8 @@ from pollux_like.schemas.walker import Schema, find_cycle, nodes
 MAX_STRICT_TOOLS: Final = 20
 MAX_OPTIONAL_PARAMS: Final = 24
 MAX_UNION_PARAMS: Final = 16
-"""The three limits hold over all strict tools of one request together."""
+"""The API's caps over all strict tools of one request together: "Too many strict tools (21)", "too many optional
+parameters (25) … (limit: 24)", "(limit: 16 parameters with unions)"."""
 
 FORMATS: Final = frozenset(
     {"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"}

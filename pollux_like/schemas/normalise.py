@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Final, TypeAlias
 
 from pollux_like.errors import ConfigurationError
-from pollux_like.schemas import anthropic, gemini, openai, plain
 from pollux_like.schemas.check import checked, too_entangled
 from pollux_like.schemas.subset import NotStrict
 from pollux_like.schemas.walker import Schema
 
 _Write: TypeAlias = "Callable[[Schema], tuple[Schema, list[tuple[str, str]]]]"
 
-_DIALECTS: Final[dict[str, tuple[_Write | None, _Write]]] = {
-    "openai": (openai.strict, openai.loose),
-    "anthropic": (anthropic.strict, anthropic.loose),
-    "gemini": (None, gemini.json_schema),
-    "gemini-openapi": (None, gemini.openapi),
-    "plain": (None, plain.loose),
+_DIALECTS: Final = {
+    "openai": ("openai", "strict", "loose"),
+    "anthropic": ("anthropic", "strict", "loose"),
+    "gemini": ("gemini", None, "json_schema"),
+    "gemini-openapi": ("gemini", None, "openapi"),
+    "plain": ("plain", None, "loose"),
 }
+"""By name: the file, loaded when it is first asked for, and its writers of the strict form and of the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +48,14 @@ def normalise(schema: Mapping[str, Any] | None, dialect: str, *, strict: bool, n
         raise ConfigurationError(
             f"There is no schema dialect {dialect!r}", hint=f"Use one of {', '.join(sorted(_DIALECTS))}"
         )
+    file, write_strict, write_loose = _DIALECTS[dialect]
+    room = import_module(f"pollux_like.schemas.{file}")
     root = checked(schema, name=name)
     try:
-        return _written(root, *_DIALECTS[dialect], strict=strict, name=name)
+        return _written(
+            root, getattr(room, write_strict) if write_strict else None, getattr(room, write_loose),
+            strict=strict, name=name,
+        )  # fmt: skip
     except RecursionError:
         raise too_entangled(name) from None
 

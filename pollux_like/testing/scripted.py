@@ -17,12 +17,12 @@ from typing import Any, TypeAlias, cast
 
 from pollux_like import canonical
 from pollux_like.config import Config
-from pollux_like.continuation import Turn
 from pollux_like.errors import ConfigurationError
 from pollux_like.messages import Message, ToolCall
 from pollux_like.output import Event, Finish, Usage
 from pollux_like.provider import Adapter, Capabilities, Parser, Portable, Reply, Request, Vendor, Wire
 from pollux_like.testing.script import Answer, Call, Compaction, Part, Redacted, Refuse, Say, ServerTool, Think, answer
+from pollux_like.turns import Turn
 from pollux_like.wire_ids import made_up, wire_ids
 
 

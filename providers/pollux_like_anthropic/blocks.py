@@ -14,7 +14,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from pollux_like.continuation import Turn
+from pollux_like.turns import Turn
 
 THINKING = ("thinking", "redacted_thinking")
 

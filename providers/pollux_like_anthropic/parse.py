@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from pollux_like import api_errors, canonical
-from pollux_like.continuation import Turn
 from pollux_like.errors import StreamInterruptedError
 from pollux_like.messages import Message, ToolCall
 from pollux_like.output import Event, EventType, Finish, Notice, Status, Usage
 from pollux_like.provider import Portable, Reply
+from pollux_like.turns import Turn
 from pollux_like.wire_ids import made_up
 
 _FINISH: dict[str, Status] = {
@@ -89,9 +89,7 @@ class MessagesParser:
                 self._message = dict(event["message"])
                 self._usage = dict(self._message.get("usage") or {})
             case "content_block_start":
-                return self._start(
-                    int(event["index"]), canonical.members(data)["content_block"], event["content_block"]
-                )
+                return self._start(int(event["index"]), canonical.member(data, "content_block"), event["content_block"])
             case "content_block_delta":
                 return self._delta(int(event["index"]), event["delta"])
             case "content_block_stop":
@@ -163,19 +161,19 @@ class MessagesParser:
         order = sorted(self._blocks)
         native = tuple(self._blocks[index].native() for index in order)
         written = [self._blocks[index].written for index in order]
-        return _reply({**self._message, "usage": self._usage}, native, written)
+        blocks = [cast("dict[str, Any]", json.loads(text)) for text in native]
+        return _reply({**self._message, "usage": self._usage}, native, blocks, written)
 
     def whole(self, body: str) -> Reply:
         """A body that was not streamed."""
         message = api_errors.decoded("anthropic", body)
         if message.get("type") == "error" or "content" not in message or message.get("stop_reason") is None:
             raise api_errors.api_error("anthropic", body, status=200, headers={}, secret=None)
-        native = canonical.elements(canonical.members(body)["content"])
-        return _reply(message, native, [""] * len(native))
+        native = canonical.elements(canonical.member(body, "content"))
+        return _reply(message, native, message["content"], [""] * len(native))
 
 
-def _reply(message: dict[str, Any], native: tuple[str, ...], written: list[str]) -> Reply:
-    blocks = [cast("dict[str, Any]", json.loads(text)) for text in native]
+def _reply(message: dict[str, Any], native: tuple[str, ...], blocks: list[dict[str, Any]], written: list[str]) -> Reply:
     calls: list[ToolCall] = []
     kept: list[str] = []
     cut = message["stop_reason"] == "max_tokens"

@@ -7,12 +7,12 @@ from functools import partial
 from typing import Any
 
 from pollux_like import canonical, checks, schemas
-from pollux_like.continuation import folded
 from pollux_like.errors import ConfigurationError
 from pollux_like.messages import Message
 from pollux_like.output import Notice
 from pollux_like.provider import CountParser, Request, Wire
 from pollux_like.sources import Source, labelled
+from pollux_like.turns import folded
 from pollux_like.wire_ids import wire_ids, wire_name
 
 from .blocks import begins_with_thinking, goes_on, opens_anew, replayed

@@ -7,21 +7,21 @@ from functools import partial
 from typing import Any
 
 from pollux_like import checks, schemas
-from pollux_like.continuation import folded
 from pollux_like.errors import ConfigurationError
 from pollux_like.messages import Message, ToolCall
 from pollux_like.output import Notice
 from pollux_like.provider import Request
+from pollux_like.schemas.anthropic import (
+    MAX_OPTIONAL_PARAMS,
+    MAX_STRICT_TOOLS,
+    MAX_UNION_PARAMS,
+    count_strict_costs,
+)
 from pollux_like.tools import ToolDeclaration
+from pollux_like.turns import folded
 from pollux_like.wire_ids import wire_name
 
 from .models import family
-
-MAX_STRICT_TOOLS = 20
-MAX_STRICT_OPTIONAL = 24
-MAX_STRICT_UNIONS = 16
-"""The API's caps over all strict schemas of a request: "Too many strict tools (21)", "too many optional parameters (25)
-… (limit: 24)", "(limit: 16 parameters with unions)"."""
 
 
 def tools_of(request: Request, notices: list[Notice]) -> list[dict[str, Any]]:
@@ -37,7 +37,7 @@ def tools_of(request: Request, notices: list[Notice]) -> list[dict[str, Any]]:
             )
     if not request.tools and not hosted:
         return _stubs(request, notices)
-    budget = [MAX_STRICT_TOOLS, MAX_STRICT_OPTIONAL, MAX_STRICT_UNIONS]
+    budget = [MAX_STRICT_TOOLS, MAX_OPTIONAL_PARAMS, MAX_UNION_PARAMS]
     return [*(_tool(tool, request.model, budget, notices) for tool in request.tools), *hosted]
 
 
@@ -48,7 +48,7 @@ def _tool(tool: ToolDeclaration, model: str, budget: list[int], notices: list[No
     )
     strict = normal.strict
     if strict:
-        costs = schemas.count_strict_costs(normal.schema)
+        costs = count_strict_costs(normal.schema)
         left = [budget[0] - 1, budget[1] - costs.optional, budget[2] - costs.unions]
         if min(left) < 0:
             strict = False

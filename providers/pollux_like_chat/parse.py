@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from pollux_like import api_errors, canonical
-from pollux_like.continuation import Turn
 from pollux_like.errors import APIError, StreamInterruptedError
 from pollux_like.messages import Message, ToolCall
 from pollux_like.output import Event, Finish, Status, Usage
 from pollux_like.provider import Portable, Reply
+from pollux_like.turns import Turn
 from pollux_like.wire_ids import made_up
 
 from .details import merged, sealed

@@ -8,13 +8,13 @@ from functools import partial
 from typing import Any, cast
 
 from pollux_like import api_errors, canonical, checks, schemas
-from pollux_like.continuation import Turn, folded
 from pollux_like.errors import ConfigurationError
 from pollux_like.messages import Message
 from pollux_like.output import Notice
 from pollux_like.provider import Request, Wire
 from pollux_like.sources import Source, labelled
 from pollux_like.tools import ToolDeclaration
+from pollux_like.turns import Turn, folded
 from pollux_like.wire_ids import LEGAL_SHORT, spoken_result, wire_ids, wire_name
 
 from .dialect import Dialect

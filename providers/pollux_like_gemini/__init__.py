@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from pollux_like.config import Config
-from pollux_like.continuation import Turn
 from pollux_like.provider import Adapter, Capabilities, Portable, Request, Vendor, Wire
+from pollux_like.turns import Turn
 
 from . import inside, models, parse
 from .render import render, render_count

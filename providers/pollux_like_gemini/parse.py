@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from pollux_like import api_errors, canonical
-from pollux_like.continuation import Turn
 from pollux_like.errors import StreamInterruptedError
 from pollux_like.messages import Message, ToolCall
 from pollux_like.output import Event, Finish, Notice, Status, Usage
 from pollux_like.provider import Portable, Reply
+from pollux_like.turns import Turn
 from pollux_like.wire_ids import made_up
 
 from .parts import Part, decoded, function_call, kind, says, signature, spoken
@@ -61,8 +61,8 @@ class ContentParser:
             self._finish, self._token = finish, api_errors.word(first, "continuationToken")
         if not parts:
             return []
-        candidate = canonical.elements(canonical.members(data)["candidates"])[_at(chunk, first)]
-        texts = canonical.elements(canonical.members(canonical.members(candidate)["content"])["parts"])
+        candidate = canonical.elements(canonical.member(data, "candidates"))[_at(chunk, first)]
+        texts = canonical.elements(canonical.member(canonical.member(candidate, "content"), "parts"))
         return [event for text, part in zip(texts, parts, strict=True) for event in self._add(text, part)]
 
     def _add(self, text: str, part: Part) -> list[Event]:

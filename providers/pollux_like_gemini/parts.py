@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from pollux_like import api_errors, wire_ids
-from pollux_like.continuation import Turn
 from pollux_like.messages import ToolCall
+from pollux_like.turns import Turn
 
 Part = dict[str, Any]
 

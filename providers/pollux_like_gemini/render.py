@@ -10,12 +10,12 @@ from functools import partial
 from typing import Any, cast
 
 from pollux_like import canonical
-from pollux_like.continuation import Turn, folded
 from pollux_like.errors import ConfigurationError
 from pollux_like.messages import Message
 from pollux_like.output import Notice
 from pollux_like.provider import CountParser, Request, Wire
 from pollux_like.sources import Source, labelled
+from pollux_like.turns import Turn, folded
 from pollux_like.wire_ids import wire_ids
 
 from .generation import generation_config

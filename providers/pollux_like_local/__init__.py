@@ -14,10 +14,10 @@ from pollux_like_chat.policies import FIELDS, FORBIDDEN, POLICIES, Policy, Reaso
 
 from pollux_like import checks
 from pollux_like.config import Config
-from pollux_like.continuation import Turn
 from pollux_like.errors import ConfigurationError
 from pollux_like.provider import Adapter, Capabilities, CountParser, Portable, Request, Vendor, Wire
 from pollux_like.settings import EFFORTS
+from pollux_like.turns import Turn
 
 from .models import COUNT, DEFAULT_MODEL, MODEL_ENV
 

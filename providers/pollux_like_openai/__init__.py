@@ -12,9 +12,9 @@ from pollux_like_chat import render as chat_render
 
 from pollux_like import checks
 from pollux_like.config import Config
-from pollux_like.continuation import Turn
 from pollux_like.errors import ConfigurationError
 from pollux_like.provider import Adapter, Capabilities, Portable, Request, Vendor, Wire
+from pollux_like.turns import Turn
 
 from . import models, parse
 from .render import render, render_count

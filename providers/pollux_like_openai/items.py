@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from pollux_like import canonical
-from pollux_like.continuation import Turn
+from pollux_like.turns import Turn
 
 
 def replayed(turn: Turn) -> list[str]:

@@ -10,11 +10,11 @@ import json
 from typing import Any, cast
 
 from pollux_like import api_errors, canonical
-from pollux_like.continuation import Turn
 from pollux_like.errors import StreamInterruptedError
 from pollux_like.messages import Message, ToolCall
 from pollux_like.output import Event, Finish, Notice, Status, Usage
 from pollux_like.provider import Portable, Reply
+from pollux_like.turns import Turn
 from pollux_like.wire_ids import made_up
 
 _INCOMPLETE: dict[str, Status] = {"max_output_tokens": "length", "content_filter": "content_filter"}
@@ -26,7 +26,7 @@ class ResponsesParser:
 
     def __init__(self, store: bool = False) -> None:
         self._store = store
-        self._items: dict[int, str] = {}
+        self._items: dict[int, tuple[str, dict[str, Any]]] = {}
         self._calls: dict[int, int] = {}
         self._final: str | None = None
         self._said: tuple[int, str] | None = None
@@ -52,14 +52,14 @@ class ResponsesParser:
                 if event["item"].get("type") in ("function_call", "custom_tool_call"):
                     self._calls.setdefault(index, len(self._calls))
             case "response.output_item.done":
-                text = canonical.minify(canonical.members(data)["item"])
-                self._items[index] = text
+                text = canonical.minify(canonical.member(data, "item"))
+                self._items[index] = (text, event["item"])
                 call = _call(event["item"], index, text)
                 return [] if call is None else [Event("tool_call", tool_call=call, index=self._calls.get(index))]
             case "error":
                 raise api_errors.api_error("openai", _error_fields(event), status=200, headers={}, secret=None)
             case _ if kind in _TERMINAL:
-                self._final = canonical.members(data)["response"]
+                self._final = canonical.member(data, "response")
             case _:
                 pass  # status, progress and unknown events say nothing that the final body does not
         return []
@@ -84,19 +84,22 @@ class ResponsesParser:
                 hint="Try again from the same continuation",
                 retryable=True,
             )
-        outer = canonical.members(self._final)
-        final = canonical.elements(outer.get("output", "[]"))
-        items = tuple(self._items[index] for index in sorted(self._items))
-        return _reply(
-            api_errors.decoded("openai", self._final), items if len(items) >= len(final) else final, self._store
-        )
+        response = api_errors.decoded("openai", self._final)
+        if len(self._items) < len(response.get("output") or ()):
+            return _reply(response, _items(self._final, response), self._store)
+        return _reply(response, [self._items[index] for index in sorted(self._items)], self._store)
 
     def whole(self, body: str) -> Reply:
         """A body that was not streamed."""
         response = api_errors.decoded("openai", body)
         if "output" not in response:
             raise api_errors.api_error("openai", body, status=200, headers={}, secret=None)
-        return _reply(response, canonical.elements(canonical.members(body)["output"]), self._store)
+        return _reply(response, _items(body, response), self._store)
+
+
+def _items(body: str, response: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The output of a response, each item as text and value."""
+    return list(zip(canonical.elements(canonical.member(body, "output")), response["output"], strict=True))
 
 
 def _error_fields(event: dict[str, Any]) -> dict[str, Any]:
@@ -105,19 +108,19 @@ def _error_fields(event: dict[str, Any]) -> dict[str, Any]:
     return {**fields, "type": fields.get("type") if fields.get("type") != "error" else None}
 
 
-def _reply(response: dict[str, Any], native: tuple[str, ...], store: bool) -> Reply:
+def _reply(response: dict[str, Any], output: list[tuple[str, dict[str, Any]]], store: bool) -> Reply:
     status = response.get("status")
     if response.get("error") or status not in ("completed", "incomplete"):
         error = response.get("error") or {"message": f"the response is {status}", "code": "server_error"}
         raise api_errors.api_error("openai", {"error": error}, status=200, headers={}, secret=None)
-    items = [cast("dict[str, Any]", json.loads(text)) for text in native]
+    items = [item for _, item in output]
     texts, refusals, thoughts = said(items)
-    found = [_call(item, index, text) for index, (item, text) in enumerate(zip(items, native, strict=True))]
+    found = [_call(item, index, text) for index, (text, item) in enumerate(output)]
     calls = tuple(call for call in found if call is not None)
     refusal = canonical.repair_text("\n\n".join(refusals)) if refusals else None
     response_id = api_errors.word(response, "id")
     return Reply(
-        native=tuple(map(_named, native, items, found)),
+        native=tuple(_named(text, item, call) for (text, item), call in zip(output, found, strict=True)),
         finish=_finish(response, bool(calls), refusal),
         text=canonical.repair_text("\n\n".join(texts)),
         reasoning=canonical.repair_text("\n\n".join(thoughts)),

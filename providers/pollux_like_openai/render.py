@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 from pollux_like import canonical, checks, schemas
-from pollux_like.continuation import Turn, folded
 from pollux_like.errors import ConfigurationError
 from pollux_like.messages import Message
 from pollux_like.output import Notice
@@ -15,6 +14,7 @@ from pollux_like.prepare import without_server_state
 from pollux_like.provider import CountParser, Request, Wire
 from pollux_like.sources import Source, labelled
 from pollux_like.tools import ToolDeclaration
+from pollux_like.turns import Turn, folded
 from pollux_like.wire_ids import spoken_result, wire_ids, wire_name
 
 from .items import compacts, custom_calls, replayed

@@ -213,8 +213,8 @@ async def test_the_strict_servers_take_what_we_send(name: str, model: str) -> No
 
 async def test_the_embedded_model_gets_none() -> None:
     from pollux_like import registry
-    from pollux_like.continuation import Stamp, Turn
     from pollux_like.provider import Request
+    from pollux_like.turns import Stamp, Turn
 
     config = Config("local", "deepseek-v4.gguf")
     vendor = registry.vendor_of(config)

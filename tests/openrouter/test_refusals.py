@@ -48,7 +48,7 @@ async def test_a_number_is_a_status(router: Any, place: str, code: int, kind: ty
 
 
 async def test_an_error_body_is_tried_again_where_that_may_help(router: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pollux_like.send.random.uniform", lambda *_: 0.0)
+    monkeypatch.setattr("random.uniform", lambda *_: 0.0)
     server = router(envelope(502), completion({"content": "Hi."}))
     assert (await ask(server.config(max_attempts=2), "Hi")).metrics.attempts == 2
     assert server.raw[0] == server.raw[1]

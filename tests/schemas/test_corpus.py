@@ -14,7 +14,8 @@ from schemas.case import Case
 from schemas.corpus import CASES
 from schemas.instances import as_json_schema, as_reported, is_valid, said, same_meaning, samples, tags_of, unconstrained
 
-from pollux_like.schemas import clean_arguments, count_strict_costs, normalise
+from pollux_like.schemas import clean_arguments, normalise
+from pollux_like.schemas.anthropic import count_strict_costs
 
 MODES = [("openai", True), ("openai", False), ("anthropic", True), ("anthropic", False), ("plain", False)]
 CHECKERS: dict[tuple[str, bool], Callable[[dict[str, Any]], Iterator[str]]] = {

@@ -10,7 +10,8 @@ import pytest
 from schemas.shorthand import anthropic, of, openai, optional, why
 
 from pollux_like.errors import ConfigurationError
-from pollux_like.schemas import MAX_OPTIONAL_PARAMS, MAX_UNION_PARAMS, StrictCosts, count_strict_costs, normalise
+from pollux_like.schemas import normalise
+from pollux_like.schemas.anthropic import MAX_OPTIONAL_PARAMS, MAX_UNION_PARAMS, StrictCosts, count_strict_costs
 from pollux_like.schemas.openai import MAX_ENUM_VALUES, MAX_LEVELS, MAX_PROPERTIES
 
 

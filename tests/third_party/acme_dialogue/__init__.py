@@ -9,11 +9,11 @@ from typing import Any
 
 from pollux_like.canonical import dumps, elements, members, splice
 from pollux_like.config import Config
-from pollux_like.continuation import Turn, folded
 from pollux_like.errors import APIError, ConfigurationError, StreamInterruptedError
 from pollux_like.messages import Message, ToolCall
 from pollux_like.output import Event, Finish, Usage
 from pollux_like.provider import Adapter, Capabilities, Portable, Reply, Request, Vendor, Wire
+from pollux_like.turns import Turn, folded
 from pollux_like.wire_ids import made_up, spoken_result, wire_ids, wire_name
 
 WHY = {"done": "stop", "tools": "tool_calls", "limit": "length", "paused": "pause", "declined": "refusal",

@@ -1,0 +1,191 @@
+"""Turns: one exchange with a provider each, the line of text that saves it, and folds over many."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+from pollux_like import canonical, checks
+from pollux_like.errors import ConfigurationError
+from pollux_like.memo import Memo
+from pollux_like.messages import Message, ToolCall
+
+T = TypeVar("T")
+
+MAX_ITEM_DEPTH = 200
+"""Deepest nesting of a provider's item: a call's arguments may have MAX_DEPTH levels, and stand inside of it."""
+
+CONVERSATION = "conversation"
+"""Name in `Turn.state` of the first turn: the provider's id of the answer, where it gave one."""
+STATUSES = ("stop", "tool_calls", "length", "refusal", "content_filter", "pause", "malformed_tool_call", "other")
+
+_MIN_POINTED_CHARS = 24
+"""Arguments from this length on are not written again: their place in an item takes up to 20 characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """Who issued a turn: provider, dialect, endpoint, the model asked for, and the environment's fingerprint.
+
+    `prefix`: what stands before the conversation in a request, part by part - a short digest of instructions, sources,
+    tools and the output schema, tool choice and reasoning in words - so that a change can be named later. None in
+    what version 1 saved.
+    """
+
+    provider: str
+    dialect: str
+    endpoint: str
+    model: str
+    environment: str
+    prefix: Mapping[str, str] | None = field(default=None, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn(Memo):
+    """One exchange.
+
+    `added`: the portable messages put before the model, results in call order. `native`: the provider's items, each the
+    JSON text that came. `calls`: the tool calls made. `status`: one of STATUSES. `signed`: the items hold signed or
+    sealed reasoning. `state`: what else the provider needs back, by name (a stored response's id, a container).
+    `media`: digests of the sources given for this turn only.
+    """
+
+    stamp: Stamp
+    added: tuple[Message, ...] = field(repr=False)
+    native: tuple[str, ...] = field(repr=False)
+    calls: tuple[ToolCall, ...] = ()
+    status: str = "stop"
+    signed: bool = False
+    state: Mapping[str, str] = field(default_factory=dict[str, str], repr=False, hash=False)
+    media: tuple[str, ...] = ()
+
+    def line(self, before: Stamp | None) -> str:
+        """The turn as JSON text; the stamp is written only where it differs from the turn before."""
+        head: dict[str, Any] = {}
+        if self.stamp != before:
+            one = self.stamp
+            prefix = [] if one.prefix is None else [dict(one.prefix)]
+            head["stamp"] = [one.provider, one.dialect, one.endpoint, one.model, one.environment, *prefix]
+        if self.added:
+            head["added"] = [message.to_jsonable() for message in self.added]
+        if self.calls:
+            head["calls"] = [_written(call, self.native) for call in self.calls]
+        if self.status != "stop":
+            head["status"] = self.status
+        if self.signed:
+            head["signed"] = True
+        if self.state:
+            head["state"] = dict(self.state)
+        if self.media:
+            head["media"] = list(self.media)
+        return canonical.splice(head, "native", list(self.native))
+
+    @classmethod
+    def parse(cls, line: str, before: Stamp | None) -> Turn:
+        """Back from `line`. Raises JSONPolicyError or ConfigurationError where anything is not as `line` writes it."""
+        fields, native = canonical.unspliced(line, "native")
+        canonical.check_depth(line, MAX_ITEM_DEPTH + 2)
+        stamp = _stamp(fields.pop("stamp")) if "stamp" in fields else before
+        if stamp is None or not all(item.startswith("{") for item in native):
+            raise ConfigurationError("a turn lacks its stamp or its items", hint="Restore it")
+        if before is not None and (stamp.provider, stamp.dialect) != (before.provider, before.dialect):
+            raise ConfigurationError("a turn was issued by another provider", hint="Restore it")
+        turn = cls(
+            stamp,
+            tuple(map(Message.from_jsonable, _list(fields.pop("added", []), "added"))),
+            native,
+            tuple([_read(call, native) for call in _list(fields.pop("calls", []), "calls")]),
+            checks.one_of(fields.pop("status", "stop"), "status", STATUSES),
+            checks.flag(fields.pop("signed", False), "signed"),
+            _words(fields.pop("state", {}), "state"),
+            checks.sequence(_list(fields.pop("media", []), "media"), "media", str),
+        )
+        if fields:
+            raise ConfigurationError(f"a turn has the unknown field {min(fields)!r}", hint="Restore it")
+        return turn
+
+
+def _written(call: ToolCall, native: Sequence[str]) -> list[Any]:
+    """`[id, name, arguments]`, and the arguments object where it differs from what the text says.
+
+    Long arguments are the place where an item holds them, as a JSON string or as the object itself: its index, the
+    first character and their number.
+    """
+    fields = call.to_jsonable()
+    text = call.arguments_text
+    spellings = [canonical.dumps(text), json.dumps(text), *([text] if text.startswith("{") else [])]
+    places = (
+        [index, at, len(spelling)]
+        for spelling in dict.fromkeys(spellings)
+        for index, item in enumerate(native)
+        if len(text) >= _MIN_POINTED_CHARS and (at := item.find(spelling)) >= 0
+    )
+    return [call.id, call.name, next(places, text), *([fields["arguments"]] if "arguments" in fields else [])]
+
+
+def _read(written: object, native: Sequence[str]) -> ToolCall:
+    """Back from `_written`, or from the object that versions 1 and 2 write."""
+    if isinstance(written, dict):
+        return ToolCall.from_jsonable(cast("object", written))
+    parts = _list(written, "a call")
+    if len(parts) not in (3, 4):
+        raise ConfigurationError("a call has three parts or four", hint="Restore it")
+    text = parts[2]
+    if isinstance(text, list):
+        text = _pointed(cast("list[object]", text), native)
+    call = ToolCall(parts[0], parts[1], checks.text(text, "arguments"))
+    return call.with_arguments(checks.json_object(parts[3], "arguments")) if parts[3:] else call
+
+
+def _pointed(place: list[object], native: Sequence[str]) -> str:
+    whole = [part for part in place if isinstance(part, int) and not isinstance(part, bool) and part >= 0]
+    if len(place) != 3 or len(whole) != 3 or whole[0] >= len(native):
+        raise ConfigurationError("the arguments of a call have no place", hint="Restore it")
+    index, at, size = whole
+    text = native[index][at : at + size]
+    return canonical.loads(text) if text.startswith('"') else text
+
+
+def _list(value: object, name: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise ConfigurationError(f"{name} is {checks.kind(value)}", hint="Restore it")
+    return cast("list[Any]", value)
+
+
+def _words(value: object, where: str) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise ConfigurationError(f"{where} is {checks.kind(value)}", hint="Restore it")
+    words = cast("dict[str, object]", value)
+    return {name: checks.filled(word, f"{where}.{name}") for name, word in words.items()}
+
+
+def _stamp(written: object) -> Stamp:
+    parts = _list(written, "stamp")
+    if len(parts) not in (5, 6):
+        raise ConfigurationError("a stamp has five parts or six", hint="Restore it")
+    provider, dialect, endpoint, model, environment = checks.sequence(parts[:5], "stamp", str)
+    return Stamp(provider, dialect, endpoint, model, environment, _words(parts[5], "prefix") if parts[5:] else None)
+
+
+def folded(turns: Sequence[Turn], key: object, empty: T, step: Callable[[T, int], T]) -> T:
+    """A fold over the turns, `step(state, index)` from the oldest on, that costs only the turns that are new.
+
+    The newest turn keeps the state, and hands it on when it is no longer the newest: memory stays linear. A branch from
+    an older turn is folded from the start. The state is never None, and depends on nothing but the turns and `key`.
+    """
+    done = len(turns)
+    state = empty
+    while done > 0:
+        kept = turns[done - 1].take(key)
+        if kept is not None:
+            state = kept
+            break
+        done -= 1
+    for index in range(done, len(turns)):
+        state = step(state, index)
+    if turns:
+        newest = state
+        turns[-1].remember(key, lambda: newest)
+    return state
