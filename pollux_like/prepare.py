@@ -17,7 +17,7 @@ from pollux_like.output import Notice
 from pollux_like.provider import Capabilities, Request, Vendor
 from pollux_like.settings import Settings
 from pollux_like.sources import Source, check_media
-from pollux_like.turns import Stamp, Turn
+from pollux_like.turns import Stamp, Turn, folded
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -225,17 +225,17 @@ def _media(
     """Where the sources of this turn or of the open round stand: by turn index; and the digests this turn records."""
     given = tuple(input.sources)
     check_media(given, can.media, provider)
-    index = len(turns)
-    while index > 0 and turns[index - 1].calls:  # walk back to the turn that opened the round
-        index -= 1
-        if turns[index].media:
-            supplied = {source.digest: source for source in given}
-            if supplied.keys() != set(turns[index].media):
-                raise ConfigurationError(
-                    f"the open tool round began with {len(turns[index].media)} sources of its own",
-                    hint="Give the same sources in Input(sources=...) with the tool results",
-                )
-            return {index: tuple(supplied[digest] for digest in turns[index].media)}, ()
+    index = folded(
+        turns, "media", -1, lambda before, at: at if turns[at].media else before if turns[at - 1].calls else -1
+    )
+    if turns and turns[-1].calls and index >= 0:  # the open round began with sources
+        supplied = {source.digest: source for source in given}
+        if supplied.keys() != set(turns[index].media):
+            raise ConfigurationError(
+                f"the open tool round began with {len(turns[index].media)} sources of its own",
+                hint="Give the same sources in Input(sources=...) with the tool results",
+            )
+        return {index: tuple(supplied[digest] for digest in turns[index].media)}, ()
     if (turns and turns[-1].media) or any(turn.media for turn in turns[-2:]):
         notices.append(Notice("media_dropped", "sources given for one earlier turn only are not sent again"))
     if not given:

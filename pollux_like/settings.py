@@ -92,7 +92,7 @@ class Settings:
         """Check the keyword arguments of `interact` and `stream`. Raises ConfigurationError naming the argument."""
         if not given:
             return _NOTHING
-        unknown = given.keys() - {one.name for one in fields(cls)}
+        unknown = given.keys() - _NAMES
         if unknown:
             raise ConfigurationError(
                 f"{min(unknown)!r} is no argument of a turn",
@@ -135,7 +135,8 @@ class Settings:
 
 
 _NOTHING = Settings()
-_ASKABLE = tuple(one.name for one in fields(Settings) if one.name not in ("timeout_s", "provider_options"))
+_NAMES = tuple(one.name for one in fields(Settings))
+_ASKABLE = tuple(name for name in _NAMES if name not in ("timeout_s", "provider_options"))
 
 
 def _maybe(given: Mapping[str, Any], name: str, check: Any) -> Any:

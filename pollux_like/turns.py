@@ -21,8 +21,8 @@ CONVERSATION = "conversation"
 """Name in `Turn.state` of the first turn: the provider's id of the answer, where it gave one."""
 STATUSES = ("stop", "tool_calls", "length", "refusal", "content_filter", "pause", "malformed_tool_call", "other")
 
-_MIN_POINTED_CHARS = 24
-"""Arguments from this length on are not written again: their place in an item takes up to 20 characters."""
+_MIN_POINTED_CHARS = 12
+"""Arguments from this length on are not written again: their place in an item takes about ten characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Turn(Memo):
             head["added"] = [message.to_jsonable() for message in self.added]
         if self.calls:
             head["calls"] = [_written(call, self.native) for call in self.calls]
-        if self.status != "stop":
+        if self.status != ("tool_calls" if self.calls else "stop"):
             head["status"] = self.status
         if self.signed:
             head["signed"] = True
@@ -92,12 +92,14 @@ class Turn(Memo):
             raise ConfigurationError("a turn lacks its stamp or its items", hint="Restore it")
         if before is not None and (stamp.provider, stamp.dialect) != (before.provider, before.dialect):
             raise ConfigurationError("a turn was issued by another provider", hint="Restore it")
+        calls = _list(fields.pop("calls", []), "calls")
+        usual = "tool_calls" if calls and isinstance(calls[0], list) else "stop"
         turn = cls(
             stamp,
             tuple(map(Message.from_jsonable, _list(fields.pop("added", []), "added"))),
             native,
-            tuple([_read(call, native) for call in _list(fields.pop("calls", []), "calls")]),
-            checks.one_of(fields.pop("status", "stop"), "status", STATUSES),
+            tuple([_read(call, native) for call in calls]),
+            checks.one_of(fields.pop("status", usual), "status", STATUSES),
             checks.flag(fields.pop("signed", False), "signed"),
             _words(fields.pop("state", {}), "state"),
             checks.sequence(_list(fields.pop("media", []), "media"), "media", str),
@@ -126,7 +128,7 @@ def _written(call: ToolCall, native: Sequence[str]) -> list[Any]:
 
 
 def _read(written: object, native: Sequence[str]) -> ToolCall:
-    """Back from `_written`, or from the object that versions 1 and 2 write."""
+    """Back from `_written`, or from the object that versions 1 and 2 write; "stop" is the usual status beside those."""
     if isinstance(written, dict):
         return ToolCall.from_jsonable(cast("object", written))
     parts = _list(written, "a call")

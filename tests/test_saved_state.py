@@ -213,7 +213,7 @@ async def test_long_arguments_are_saved_once_and_read_back_to_the_letter() -> No
             line = turn.line(None)
             assert Turn.parse(line, None) == turn
             held = whole.startswith('{"args": "') or (whole != "{}" and text.startswith("{"))
-            assert ('"f",[1,' in line) == (held and len(text) >= 24)
+            assert ('"f",[1,' in line) == (held and len(text) >= 12)
 
 
 async def test_a_parameter_may_have_the_name_of_the_items() -> None:

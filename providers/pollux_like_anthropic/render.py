@@ -196,19 +196,20 @@ def _check_thinking(request: Request, thinking: dict[str, Any]) -> None:
                 hint="Return tool results with the untouched continuation, or leave reasoning_budget_tokens out",
             )
         return
-    opened = len(request.turns)
-    while opened > 0 and goes_on(request.turns[opened - 1]):
-        opened -= 1
-    if opened == len(request.turns):
+    turns = request.turns
+    if not turns or not goes_on(turns[-1]):
         return
-    began = any(begins_with_thinking(turn) for turn in request.turns[opened:])
-    if mode == "enabled" and not began and request.turns[-1].calls:
+    began = folded(
+        turns, "anthropic.thinking", False,
+        lambda before, at: begins_with_thinking(turns[at]) or (before and goes_on(turns[at - 1])),
+    )  # fmt: skip
+    if mode == "enabled" and not began and turns[-1].calls:
         raise ConfigurationError(
             "the open tool round began without thinking, and a thinking budget cannot begin inside it",
             hint="Finish the round first, then give reasoning_budget_tokens",
         )
     off = mode == "disabled" or (mode is None and not family(request.model).unasked)
-    if off and begins_with_thinking(request.turns[-1]):
+    if off and begins_with_thinking(turns[-1]):
         raise ConfigurationError(
             "the open round began with thinking, and this turn has none",
             hint="Give the same reasoning arguments until the round is finished",

@@ -68,13 +68,18 @@ def render(request: Request, dialect: Dialect) -> Wire:
     )
 
 
+def _normal(tool: ToolDeclaration, strict: bool) -> schemas.Normalised:
+    """The tool's schema where the server knows strict tools, or where it knows none."""
+    target = "openai" if strict else "plain"
+    return tool.remember(
+        target, lambda: schemas.normalise(tool.schema, target, strict=tool.strict and strict, name=tool.name)
+    )
+
+
 def _tools(tools: Sequence[ToolDeclaration], dialect: Dialect, notices: list[Notice]) -> list[dict[str, Any]]:
     result: list[dict[str, Any]] = []
     for tool in tools:
-        strict = tool.strict and dialect.strict_tools
-        normal = schemas.normalise(
-            tool.schema, "openai" if dialect.strict_tools else "plain", strict=strict, name=tool.name
-        )
+        normal = _normal(tool, dialect.strict_tools)
         notices.extend(Notice("schema", loss) for loss in normal.losses)
         function: dict[str, Any] = {"name": tool.name, "description": tool.description, "parameters": normal.schema}
         if dialect.strict_tools:
