@@ -57,7 +57,8 @@ def api_error(
         return ServerStateLost(said, hint="Raise max_attempts, so that the whole conversation can be sent", **details)
     if status in (401, 403):
         return AuthenticationError(said, hint="Check the key, and what it is allowed to do", **details)
-    if status in (400, 413) and (code in _OVERFLOW_CODES or kind in _OVERFLOW_CODES or re.search(_OVERFLOW_TEXT, message)):
+    overflows = code in _OVERFLOW_CODES or kind in _OVERFLOW_CODES or re.search(_OVERFLOW_TEXT, message)
+    if status in (400, 413) and overflows:
         return ContextOverflowError(said, hint="Shorten the history, or choose a model with a larger window", **details)
     details["retry_after_s"] = retry_after(headers)
     no_quota = code in _NO_QUOTA or kind in _NO_QUOTA

@@ -7,10 +7,11 @@ from typing import Any
 
 from pollux_like import checks, plugins
 from pollux_like.errors import ConfigurationError
+from pollux_like.shown import Shown
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(Shown):
     """Where conversations are sent.
 
     * `provider`: openai, anthropic, local, or any other installed provider; `model`: its model name.

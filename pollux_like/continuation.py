@@ -8,12 +8,13 @@ the text, U+0000 is escaped there, and a store that appends may keep one row per
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 from pollux_like import canonical, pairing, plugins
 from pollux_like.errors import ConfigurationError, ContinuationError
 from pollux_like.messages import ToolCall
+from pollux_like.shown import Shown
 from pollux_like.turns import Turn
 
 VERSION = 3
@@ -35,7 +36,7 @@ UPCASTERS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
 _GENESIS = canonical.sha256(FORMAT)
 
 
-class Continuation:
+class Continuation(Shown):
     """An immutable, opaque state of a conversation. Give it to `Input(continuation=...)`, once or many times.
 
     Save `to_jsonable()`, restore with `from_jsonable()`, never look inside. Two are equal when their content is.
@@ -126,11 +127,9 @@ class Continuation:
     def __hash__(self) -> int:
         return hash(self._digest)
 
-    def __repr__(self) -> str:
-        return (
-            f"Continuation(provider={self.provider!r}, model={self.model!r}, turns={len(self._turns)}, "
-            f"pending={len(self.pending_tool_calls)}, digest={self._digest[:12]!r})"
-        )
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        yield from (("provider", repr(self.provider)), ("model", repr(self.model)), ("turns", f"{len(self._turns)}"))
+        yield from (("pending", f"{len(self.pending_tool_calls)}"), ("digest", repr(self._digest[:12])))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Continuation.from_jsonable, (self.to_jsonable(),))

@@ -9,12 +9,13 @@ from typing import Any
 from pollux_like import canonical, checks
 from pollux_like.errors import ConfigurationError
 from pollux_like.memo import Memo
+from pollux_like.shown import Shown
 from pollux_like.sources import Source
 from pollux_like.tools import ToolDeclaration
 
 
-@dataclass(frozen=True, slots=True)
-class Environment(Memo):
+@dataclass(frozen=True, slots=True, repr=False)
+class Environment(Memo, Shown):
     """Deep-frozen: later changes of the caller's own lists and dicts change nothing here.
 
     `instructions` is the system text; `sources` stand at the head of the first user message of every request; `tools`

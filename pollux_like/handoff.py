@@ -10,10 +10,11 @@ from pollux_like.continuation import Continuation, turns_of
 from pollux_like.errors import ConfigurationError
 from pollux_like.messages import Message
 from pollux_like.provider import Vendor
+from pollux_like.shown import Shown
 
 
-@dataclass(frozen=True, slots=True)
-class Handoff:
+@dataclass(frozen=True, slots=True, repr=False)
+class Handoff(Shown):
     """`history` for `Input(history=...)` on any provider, and `losses`: what portable history cannot hold, in words."""
 
     history: tuple[Message, ...] = field(repr=False)

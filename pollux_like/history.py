@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from pollux_like import checks, pairing
 from pollux_like.errors import ConfigurationError
 from pollux_like.messages import Message
+from pollux_like.shown import Shown
 
 
-@dataclass(frozen=True, slots=True)
-class Compacted:
+@dataclass(frozen=True, slots=True, repr=False)
+class Compacted(Shown):
     """`history` for `Input(history=...)`, and `dropped`: what stands in it no more, oldest first, to be summarised or
     kept elsewhere."""
 

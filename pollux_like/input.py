@@ -9,11 +9,12 @@ from pollux_like import checks
 from pollux_like.continuation import Continuation
 from pollux_like.errors import ConfigurationError
 from pollux_like.messages import Message, ToolResult
+from pollux_like.shown import Shown
 from pollux_like.sources import Source
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+@dataclass(frozen=True, slots=True, repr=False)
+class Input(Shown):
     """One turn of the application.
 
     * `content`: the user's text. It may be left out where there is something else to answer: tool results, a history

@@ -12,6 +12,7 @@ from typing import Any, Literal, cast
 
 from pollux_like import canonical, checks
 from pollux_like.errors import ConfigurationError, ToolCallParseError
+from pollux_like.shown import Shown
 
 Role = Literal["user", "assistant", "tool"]
 
@@ -40,8 +41,8 @@ def _parse_arguments(text: str) -> tuple[dict[str, Any] | None, str | None]:
     return cast("dict[str, Any]", value), None
 
 
-@dataclass(frozen=True, slots=True, init=False)
-class ToolCall:
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class ToolCall(Shown):
     """One request of the model to run a tool.
 
     `arguments_text` is what the model wrote, to the letter. `arguments` is the object it stands for, a fresh dict at
@@ -136,8 +137,8 @@ class ToolCall:
         return call
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class ToolResult(Shown):
     """What a tool answered: `content` is text, `is_error` says that the tool failed (it reaches every provider)."""
 
     call_id: str
@@ -171,8 +172,8 @@ class ToolResult:
         return Message(role="tool", content=self.content, tool_call_id=self.call_id, is_error=self.is_error)
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+@dataclass(frozen=True, slots=True, repr=False)
+class Message(Shown):
     """One portable message.
 
     * user: text that is not blank.

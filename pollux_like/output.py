@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pollux_like.continuation import Continuation
 from pollux_like.messages import Message, ToolCall
+from pollux_like.shown import Shown
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
 Status = Literal["stop", "tool_calls", "length", "refusal", "content_filter", "pause", "malformed_tool_call", "other"]
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+@dataclass(frozen=True, slots=True, repr=False)
+class Usage(Shown):
     """Tokens of one turn, with the same meaning on every provider.
 
     `cached_tokens` and `cache_write_tokens` are parts of `input_tokens`, `reasoning_tokens` of `output_tokens`, and
@@ -58,8 +59,8 @@ def _count(value: object) -> int:
     return min(max(value, 0), 2**53)
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+@dataclass(frozen=True, slots=True, repr=False)
+class Finish(Shown):
     """Why the model stopped.
 
     * stop: it was done, or met a stop sequence. tool_calls: it waits for results.
@@ -73,16 +74,16 @@ class Finish:
     raw: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+@dataclass(frozen=True, slots=True, repr=False)
+class Notice(Shown):
     """Something that the caller should know and that is no error; `kind` is stable, `message` is for people."""
 
     kind: str
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Metrics:
+@dataclass(frozen=True, slots=True, repr=False)
+class Metrics(Shown):
     """`duration_s` of the whole turn, HTTP `attempts`, and the provider's `request_id` and answering `model`."""
 
     duration_s: float = 0.0
@@ -91,8 +92,8 @@ class Metrics:
     model: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+@dataclass(frozen=True, slots=True, repr=False)
+class Output(Shown):
     """One completed turn.
 
     * `text`, `reasoning` (for display only, never the source of a request), `refusal` (the model's words, or None).
@@ -108,7 +109,7 @@ class Output:
     refusal: str | None = field(default=None, repr=False)
     tool_calls: tuple[ToolCall, ...] = ()
     continuation: Continuation | None = None
-    messages: tuple[Message, ...] = ()
+    messages: tuple[Message, ...] = field(default=(), repr=False)
     usage: Usage = field(default_factory=Usage)
     finish: Finish = field(default_factory=lambda: Finish("stop"))
     metrics: Metrics = field(default_factory=Metrics)
@@ -140,8 +141,8 @@ EventType = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+@dataclass(frozen=True, slots=True, repr=False)
+class Event(Shown):
     """One step of a streamed turn; only the fields of its `type` are set.
 
     * start. text_delta, reasoning_delta: `text` is the new piece.

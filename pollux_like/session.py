@@ -38,6 +38,9 @@ class Session:
         """The config of every turn here."""
         return self._config
 
+    def __repr__(self) -> str:
+        return f"Session({self._config!r}{', closed' if self._closed else ''})"
+
     async def interact(self, environment: Environment, input: Input, **arguments: Unpack[Arguments]) -> Output:
         """One turn; see `pollux_like.interact`."""
         return await turn(environment, input, self._config, self._connect, dict(arguments))

@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 from pollux_like import canonical, checks
 from pollux_like.errors import ConfigurationError, SourceError
 from pollux_like.memo import Memo
+from pollux_like.shown import Shown
 
 Kind = Literal["text", "image", "pdf"]
 
@@ -21,8 +22,8 @@ _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _TEXTS = ("application/json", "application/xml", "application/yaml", "application/x-yaml", "application/toml")
 
 
-@dataclass(frozen=True, slots=True)
-class Source(Memo):
+@dataclass(frozen=True, slots=True, repr=False)
+class Source(Memo, Shown):
     """Made by `from_text`, `from_json`, `from_file`, `from_bytes` or `from_uri`.
 
     `kind` is text, image or pdf; `mime_type` its media type; `name` a label that the model sees. Exactly one of `text`

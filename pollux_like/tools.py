@@ -11,13 +11,14 @@ from typing import Any, cast
 from pollux_like import checks, schemas
 from pollux_like.errors import ConfigurationError
 from pollux_like.memo import Memo
+from pollux_like.shown import Shown
 
 NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
 """The names that every provider takes: OpenAI allows 64 characters, Gemini wants a letter or underscore first."""
 
 
-@dataclass(frozen=True, slots=True, init=False)
-class ToolDeclaration(Memo):
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class ToolDeclaration(Memo, Shown):
     """A function that the model may ask for.
 
     `parameters` is a JSON Schema of an object, in any style (pydantic, MCP, hand-written); `{}` or None means "no
@@ -139,8 +140,8 @@ class ToolDeclaration(Memo):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ToolChoice:
+@dataclass(frozen=True, slots=True, repr=False)
+class ToolChoice(Shown):
     """Whether the model may, must or must not call a tool: mode auto, required, none, or tool with its `name`."""
 
     mode: str

@@ -61,6 +61,9 @@ class Scripted:
         """A Config that leads here."""
         return Config("scripted", client=self)
 
+    def __repr__(self) -> str:
+        return f"Scripted(left={self.left}, requests={len(self.requests)})"
+
     def next(self, body: str) -> Answer:
         """Record a request and take the next answer. Raises ConfigurationError at the end of the script."""
         sent = cast("dict[str, Any]", json.loads(body))
