@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,7 @@ from pollux_like.cli import doctor as doctor_room
 from pollux_like.cli import serve as serve_room
 from pollux_like.cli import talks as talks_room
 from pollux_like.cli import typed as typed_room
+from pollux_like.cli import view as view_room
 from pollux_like.cli.console import console, guarded
 from pollux_like.errors import ConfigurationError
 
@@ -78,6 +80,26 @@ def simulate(
         from pollux_like.simulator import serve
 
         serve(host, port)
+
+
+@app.command()
+def view(
+    store: talks_room.Store = None,
+    scope: Annotated[str | None, typer.Option(help="Show this tenant only; all of the store by default.")] = None,
+    host: Annotated[str, typer.Option(help="Address of the loopback to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0 takes any free port.")] = 8397,
+    open: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print url, token and pid as JSON for programs.")] = False,
+    playground: Annotated[bool, typer.Option(help="Offer typed conversations beside the store.")] = True,
+    engine: Annotated[str, typer.Option(help="Engine of the playground: llama or openai.")] = "llama",
+    base_url: Annotated[str | None, typer.Option(help="Server of its model.")] = None,
+    model: Annotated[str | None, typer.Option(help="A .gguf file, or the server's name of the model.")] = None,
+    key_variable: Annotated[str | None, typer.Option(help="Environment variable with the server's key.")] = None,
+) -> None:
+    """Look at the conversations of a store, on a page that only this machine can open. Nothing is changed."""
+    with guarded():
+        make = partial(view_room.typed_application, engine, base_url, model, key_variable) if playground else None
+        view_room.run(store, scope, host, port, make, open=open, as_json=as_json)
 
 
 @app.command()

@@ -45,14 +45,20 @@ def opened(url: str | None, *, making: bool = False) -> Generator[ConversationSt
     A file that is not there is an error, unless a conversation is to be made in it.
     """
     with guarded():
-        if not url:
-            raise ConfigurationError("no store is named", hint="Give --store, or set POLLUX_LIKE_STORE")
-        file = file_of(url)
-        if file is not None and not making and not file.exists():
-            raise ConfigurationError(f"there is no store at {str(file)!r}", hint="Look at the path of --store")
-        named = [key.strip() for key in os.environ.get(KEYS_VARIABLE, "").split(",") if key.strip()]
-        with open_store(url, sealer=ContinuationSealer(named) if named else None) as store:
+        named, sealer = source(url, making=making)
+        with open_store(named, sealer=sealer) as store:
             yield store
+
+
+def source(url: str | None, *, making: bool = False) -> tuple[str, ContinuationSealer | None]:
+    """The URL of an option and the sealer of the environment. Raises ConfigurationError; see `opened`."""
+    if not url:
+        raise ConfigurationError("no store is named", hint="Give --store, or set POLLUX_LIKE_STORE")
+    file = file_of(url)
+    if file is not None and not making and not file.exists():
+        raise ConfigurationError(f"there is no store at {str(file)!r}", hint="Look at the path of --store")
+    keys = [key.strip() for key in os.environ.get(KEYS_VARIABLE, "").split(",") if key.strip()]
+    return url, ContinuationSealer(keys) if keys else None
 
 
 def _brought(pending: Pending) -> str:

@@ -52,11 +52,10 @@ class Report:
 def listed(tx: Transaction, scope: str, limit: int, before: int | None) -> list[Summary]:
     """The newest first."""
     found = tx.all(
-        "SELECT id, number, revision, turns, title, pending IS NOT NULL, created_at, updated_at "
-        "FROM pollux_like_conversations WHERE scope = ? AND number < ? ORDER BY number DESC LIMIT ?",
+        f"{rows.SUMMARY} WHERE scope = ? AND number < ? ORDER BY number DESC LIMIT ?",
         scope, 2**63 - 1 if before is None else before, limit,
     )  # fmt: skip
-    return [Summary(row[0], row[1], row[2], row[3], row[4], bool(row[5]), row[6], row[7]) for row in found]
+    return [rows.summary(row) for row in found]
 
 
 _SEARCH = """WITH RECURSIVE chain (conversation, segment, base, upto, parent) AS (
@@ -78,6 +77,16 @@ _LOWER = {
 _ASCII = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
 
 
+def folded(text: str) -> str:
+    """Text as words are compared: A to Z in one case, other letters as they are, nothing moved."""
+    return text.translate(_ASCII)
+
+
+def pattern(words: str) -> str:
+    """For `LIKE ? ESCAPE '!'`: text that holds the words."""
+    return "%" + folded(words).replace("!", "!!").replace("%", "!%").replace("_", "!_") + "%"
+
+
 def search(tx: Transaction, policy: Policy, dialect: str, scope: str, words: str, limit: int) -> list[Match]:
     """Messages whose content holds the words, A to Z in either case, other letters as they are."""
     if policy.sealer is not None or keys.any_sealed(tx, scope):
@@ -85,7 +94,7 @@ def search(tx: Transaction, policy: Policy, dialect: str, scope: str, words: str
     found: list[Match] = []
     for name, seq, shown in _candidates(tx, dialect, scope, words, max(limit, 100)):
         for message in records.shown_of(seq, keys.OPEN.unseal(shown, ""), "", "", 0.0).messages:
-            if words.translate(_ASCII) in message.content.translate(_ASCII):  # not elsewhere in the JSON text
+            if folded(words) in folded(message.content):  # not elsewhere in the JSON text
                 found.append(Match(name, seq, message.role, message.content))
                 if len(found) == limit:
                     return found
@@ -93,12 +102,11 @@ def search(tx: Transaction, policy: Policy, dialect: str, scope: str, words: str
 
 
 def _candidates(tx: Transaction, dialect: str, scope: str, words: str, page: int) -> Iterator[tuple[Any, ...]]:
-    inner = canonical.dumps(words)[1:-1].translate(_ASCII)
-    pattern = "%" + inner.replace("!", "!!").replace("%", "!%").replace("_", "!_") + "%"
+    inner = pattern(canonical.dumps(words)[1:-1])
     sql = _SEARCH.format(lower=_LOWER[dialect])
     offset = 0
     while True:
-        batch = tx.all(sql, scope, scope, pattern, page, offset)
+        batch = tx.all(sql, scope, scope, inner, page, offset)
         yield from batch
         if len(batch) < page:
             return

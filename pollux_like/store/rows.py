@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from pollux_like.continuation import VERSION
 from pollux_like.errors import ConflictError, UnknownConversationError
@@ -63,6 +64,26 @@ class Summary:
     pending: bool
     created_at: float
     updated_at: float
+
+
+SUMMARY = (
+    "SELECT id, number, revision, turns, title, pending IS NOT NULL, created_at, updated_at "
+    "FROM pollux_like_conversations"
+)
+"""What `summary` takes the rows of."""
+
+
+def summary(row: tuple[Any, ...]) -> Summary:
+    """A row of SUMMARY."""
+    return Summary(row[0], row[1], row[2], row[3], row[4], bool(row[5]), row[6], row[7])
+
+
+def summed(head: Head) -> Summary:
+    """The same of a head."""
+    return Summary(
+        head.id, head.number, head.revision, head.turns, head.title, head.pending is not None, head.created_at,
+        head.updated_at,
+    )  # fmt: skip
 
 
 def unknown(id: str) -> UnknownConversationError:

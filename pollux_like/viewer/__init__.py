@@ -1,0 +1,6 @@
+"""The viewer: a page on loopback that shows the conversations of a store, and changes nothing. See docs/viewer.md."""
+
+from pollux_like.viewer.guard import Access
+from pollux_like.viewer.server import make_app, serve
+
+__all__ = ["Access", "make_app", "serve"]
