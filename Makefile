@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check format docs bench clean
+.PHONY: demo test check format docs docs-site bench bench-quick bench-report clean
 .DEFAULT_GOAL := test
 
 $(STAMP): pyproject.toml
@@ -34,18 +34,37 @@ check: $(STAMP)
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 	$(BIN)/pyright --warnings
-	$(BIN)/python docs/generate.py --check
+	$(BIN)/python docs/generate --check
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 docs: $(STAMP)
-	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/generate
 
-bench: $(STAMP)
-	$(BIN)/python benchmarks/run.py
-	$(BIN)/python benchmarks/store.py
+$(VENV)/.docs: $(STAMP)
+ifneq ($(UV),)
+	$(UV) pip install --quiet --python $(BIN)/python -e ".[docs]"
+else
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
+endif
+	touch $@
+
+docs-site: $(VENV)/.docs
+	rm -rf build/site
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/site
+
+bench: $(VENV)/.local
+	$(BIN)/python -m benchmarks full
+	$(BIN)/python docs/generate
+
+bench-quick: $(STAMP)
+	$(BIN)/python -m benchmarks quick
+
+bench-report: $(STAMP)
+	$(BIN)/python -m benchmarks report
+	$(BIN)/python docs/generate
 
 clean:
-	rm -rf $(VENV) .venv-openreward-* benchmarks/.peers .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build .venv-openreward-* benchmarks/.cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

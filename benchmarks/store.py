@@ -1,6 +1,7 @@
 """What a stored turn costs: append and load at turn 10, 100, 1,000 and 10,000, and the bytes of it.
 
-    python benchmarks/store.py [URL ...]
+    python -m benchmarks.store [URL ...]
+    python -m benchmarks.store samples      what the report has of it, as JSON: SQLite, 1,000 turns
 
 Turns are of 1 KB (512 characters from each side). Without URLs: a SQLite file, and the server that
 POLLUX_LIKE_TEST_POSTGRES names, in a schema that is dropped at the end. "append" is one compare-and-set append of a turn; medians of about 40.
@@ -21,8 +22,9 @@ from pathlib import Path
 import anyio
 
 from pollux_like import Continuation, Environment, Message, Output, Usage
-from pollux_like.continuation import Stamp, Turn, extended
+from pollux_like.continuation import extended
 from pollux_like.store import Conversation, ConversationStore, Transaction, open_store
+from pollux_like.turns import Stamp, Turn
 
 ENV = Environment()
 POINTS = (10, 100, 1_000, 10_000)
@@ -81,12 +83,17 @@ async def loads(store: ConversationStore, name: str, scope: str) -> float:
     return statistics.median(took)
 
 
-def wire_bytes(state: Continuation) -> int:
-    """The conversation's own JSON: its messages as an application would save them once."""
+def wire_messages(state: Continuation) -> list[dict[str, str]]:
+    """The conversation's messages as an application would save them once."""
     lines = [json.loads(line) for line in state.to_jsonable()["turns"]]
     messages = [message for line in lines for message in line["added"]]
     messages += [{"role": "assistant", "content": item["text"]} for line in lines for item in line["native"]]
-    return len(json.dumps(messages, separators=(",", ":")).encode())
+    return messages
+
+
+def wire_bytes(state: Continuation) -> int:
+    """Bytes of the conversation's own JSON."""
+    return len(json.dumps(wire_messages(state), separators=(",", ":")).encode())
 
 
 async def sizes(store: ConversationStore, name: str, scope: str) -> dict[str, int]:
@@ -134,6 +141,36 @@ async def measure(url: str) -> None:
         await store.delete("talk", scope=scope)
 
 
+async def samples() -> list[tuple[str, str, str, dict[str, float]]]:
+    """(case, medium, who, measured) on SQLite at 1,000 turns; "written" are the bytes that this process gave to the
+    system for writing, the store's own files and all."""
+    found: list[tuple[str, str, str, dict[str, float]]] = []
+    scope = "benchmark"
+    with tempfile.TemporaryDirectory() as folder:
+        async with open_store(f"sqlite:///{folder}/talks.db") as store:
+            conversation = await store.create("talk", scope=scope)
+            began = written()
+            for turns in (500, 1_000):
+                await appends(conversation, turns)
+                found.append(("store bytes", "SQLite", f"{turns:,} turns", {"written": written() - began}))
+            long, new = await side_by_side(store, conversation, scope)
+            found += [("store append", "SQLite", "turn 1,000", {"wall": took / 1000}) for took in long]
+            found += [("store append", "SQLite", "new", {"wall": took / 1000}) for took in new]
+            found.append(("store load", "SQLite", "ours", {"wall": await loads(store, "talk", scope) / 1000}))
+            assert conversation.continuation is not None
+            text = json.dumps(wire_messages(conversation.continuation))
+            before = time.perf_counter()
+            json.loads(text)
+            found.append(("store load", "SQLite", "json", {"wall": time.perf_counter() - before}))
+    return found
+
+
+def written() -> int:
+    """Bytes of all write calls of this process, as Linux counts them."""
+    lines = Path("/proc/self/io").read_text("ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("wchar:"))
+
+
 async def main() -> None:
     """Every URL."""
     urls = sys.argv[1:]
@@ -156,4 +193,7 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    anyio.run(main)
+    if sys.argv[1:] == ["samples"]:
+        print(json.dumps(anyio.run(samples)))
+    else:
+        anyio.run(main)

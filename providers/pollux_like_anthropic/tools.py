@@ -41,18 +41,22 @@ def tools_of(request: Request, notices: list[Notice]) -> list[dict[str, Any]]:
     return [*(_tool(tool, request.model, budget, notices) for tool in request.tools), *hosted]
 
 
+def _normal(tool: ToolDeclaration, strict: bool) -> schemas.Normalised:
+    return tool.remember(
+        ("anthropic", strict), lambda: schemas.normalise(tool.schema, "anthropic", strict=strict, name=tool.name)
+    )
+
+
 def _tool(tool: ToolDeclaration, model: str, budget: list[int], notices: list[Notice]) -> dict[str, Any]:
     wanted = tool.strict and family(model).structured
-    normal = tool.remember(
-        ("anthropic", wanted), lambda: schemas.normalise(tool.schema, "anthropic", strict=wanted, name=tool.name)
-    )
+    normal = _normal(tool, wanted)
     strict = normal.strict
     if strict:
-        costs = count_strict_costs(normal.schema)
+        costs = tool.remember("anthropic.costs", lambda: count_strict_costs(normal.schema))
         left = [budget[0] - 1, budget[1] - costs.optional, budget[2] - costs.unions]
         if min(left) < 0:
             strict = False
-            normal = schemas.normalise(tool.schema, "anthropic", strict=False, name=tool.name)
+            normal = _normal(tool, False)
             notices.append(Notice("strict_fallback", f"tool {tool.name} is not strict: Anthropic's caps are reached"))
         else:
             budget[:] = left

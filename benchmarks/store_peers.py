@@ -1,10 +1,10 @@
 """What a stored turn costs here and in the session stores of others, in one run, on one disk, at one durability.
 
-    python benchmarks/peers.py [--json FILE] [NAME ...]
+    python -m benchmarks.store_peers [--json FILE] [NAME ...]
 
 Turns are of 1 KB (512 characters from each side). Every store writes SQLite with `synchronous = FULL`, which is what
 each of the others leaves at SQLite's default: an acknowledged turn survives the loss of power. Each peer is installed
-in an environment of its own in `benchmarks/.peers`, which git ignores; one that cannot be is reported. Measured:
+in an environment of its own in `benchmarks/.cache/stores`, which git ignores; one that cannot be is reported. Measured:
 milliseconds of an append (median of the 30 turns behind each point) and of a load of the whole conversation (median of
 3), the bytes of the file against the messages as JSON once, and appends per second of CROWD conversations at once, where
 the store has an asynchronous face. A peer stops after BUDGET_S or MOST_BYTES.
@@ -39,7 +39,7 @@ BUDGET_S = 120.0
 MOST_BYTES = 1_000_000_000
 CROWD = 16
 CROWD_TURNS = 100
-CACHE = Path(__file__).parent / ".peers"
+CACHE = Path(__file__).parent / ".cache" / "stores"
 
 PEERS: dict[str, tuple[str, ...]] = {
     "openai-agents": ("openai-agents>=0.24,<1",),
@@ -68,8 +68,7 @@ def messages_as_json(turns: int) -> int:
 
 async def ours(file: str, sealer: Any = None) -> tuple[Callable[[int], Any], Callable[[], Any], Callable[[], Any]]:
     """Append, load, close."""
-    from store import made
-
+    from benchmarks.store import made
     from pollux_like.store import open_store
 
     store = open_store(f"sqlite:///{file}", sealer=sealer)
@@ -179,8 +178,7 @@ STORES: dict[str, Callable[[str], Any]] = {
 
 async def crowd_of_ours(file: str, sealer: Any = None) -> tuple[list[Callable[[int], Any]], Callable[[], Any]]:
     """Appends of CROWD conversations in one store."""
-    from store import made
-
+    from benchmarks.store import made
     from pollux_like.store import open_store
 
     store = open_store(f"sqlite:///{file}", sealer=sealer)
@@ -301,8 +299,9 @@ def run(name: str) -> dict[str, Any]:
     interpreter, version = python_of(name) if name in PEERS else (sys.executable, "this tree")
     if interpreter is None:
         return {"version": version, "points": [], "stopped_at": None}
-    command = [interpreter, __file__, "--one", name]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [interpreter, "-m", "benchmarks.store_peers", "--one", name]
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
     if done.returncode != 0:
         return {"version": f"{version}: {done.stderr.strip().splitlines()[-1][:200]}", "points": [], "stopped_at": None}
     return {"version": version, **json.loads(done.stdout.splitlines()[-1])}

@@ -1,0 +1,1 @@
+"""What a turn costs, here and elsewhere, side by side in one run: `python -m benchmarks`."""
