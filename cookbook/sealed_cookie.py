@@ -1,19 +1,19 @@
 """A chat whose whole state is a sealed cookie, which the browser can neither read nor change; the server keeps nothing.
 
 Problem: a conversation per visitor, without a database and without trust in what a browser sends back.
-When: short chats - browsers keep about 4,000 characters per cookie, which is some ten turns. Longer ones belong into a
-store, with the conversation's id in the cookie.
-Run: SEALING_KEYS=$(python -c "from pollux_like import ContinuationSealer as s; print(s.new_key())") \
-python cookbook/sealed_cookie.py
+Run: python -m cookbook run sealed_cookie 8000
 Then curl -c jar -b jar -H "x-user: sean" -d "I am Sean." http://127.0.0.1:8000/say, and again with other words.
-What you see: the second answer knows the first turn. A cookie that was changed, has expired or belongs to another user
-gets a 400 and is deleted. It may be sent twice, though: a visitor can go back to an older state of the own chat. For a
-real model replace `Scripted(stand_in).config` by `Config("openai", "gpt-5-nano")`.
+SEALING_KEYS holds the keys, the current one first, separated by commas; without it a key is made that lives as long as
+the process. Browsers keep about 4,000 characters per cookie, which is some ten turns: longer chats belong into a store.
+Success check: the second answer knows the first turn. A cookie that was changed, has expired or belongs to another user
+gets a 400 and is deleted. It may be sent twice, though: a visitor can go back to an older state of the own chat.
+Real model: replace `Scripted(stand_in).config` by `Config("openai", "gpt-5-nano")`.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -68,7 +68,14 @@ def application(sealer: ContinuationSealer) -> Starlette:
     return Starlette(routes=[Route("/say", said, methods=["POST"])])
 
 
-if __name__ == "__main__":
+def main(arguments: list[str]) -> None:
+    """Serve on loopback until interrupted."""
     import uvicorn
 
-    uvicorn.run(application(ContinuationSealer(os.environ["SEALING_KEYS"].split(","))), host="127.0.0.1", port=8000)
+    given = os.environ.get("SEALING_KEYS")
+    sealer = ContinuationSealer(given.split(",") if given else [ContinuationSealer.new_key()])
+    uvicorn.run(application(sealer), host="127.0.0.1", port=int(arguments[0]) if arguments else 8000)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -53,25 +53,30 @@ class _Loop:
     def call(self, function: Callable[[], Awaitable[T]]) -> T:
         """Run to the end. An interrupt of the waiting thread (Ctrl-C) cancels it, and waits until it has closed."""
         scopes: list[anyio.CancelScope] = []
+        ended = threading.Event()
 
         async def run() -> T:
-            with anyio.CancelScope() as scope:
-                scopes.append(scope)
-                return await function()
-            raise AssertionError  # cancelled: nobody asks for the result
+            try:
+                with anyio.CancelScope() as scope:
+                    scopes.append(scope)
+                    return await function()
+                raise AssertionError  # cancelled: nobody asks for the result
+            finally:
+                ended.set()
 
-        def cancel() -> None:
+        def cancel() -> bool:
             for scope in scopes:
                 scope.cancel()
+            return bool(scopes)
 
         portal = self.portal()
-        future = portal.start_task_soon(run)
         try:
-            return future.result()
+            return portal.start_task_soon(run).result()
         except BaseException:
-            if not future.done():
-                portal.start_task_soon(cancel)
-                concurrent.futures.wait([future])
+            # An interrupt may come before `start_task_soon` has returned. Tasks begin in the order in which they were
+            # started: one that has not begun when `cancel` runs was never started.
+            if not ended.is_set() and portal.call(cancel):
+                ended.wait()
             raise
 
     def stop(self) -> None:

@@ -89,6 +89,17 @@ def test_doctor_names_keys_and_never_shows_them(sim: Simulator) -> None:
     assert "missing: OPENAI_API_KEY" in without.stdout
 
 
+def test_doctor_names_the_extra_of_a_missing_package() -> None:
+    code = (
+        "from importlib import metadata\nfrom pollux_like.cli import doctor\n"
+        "def version(name):\n    if name == 'openai': raise metadata.PackageNotFoundError(name)\n    return '1.0'\n"
+        "doctor.version = version\ndoctor.run(online=False)"
+    )
+    env = {**os.environ, "COLUMNS": "200"}
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env).stdout
+    assert 'pip install "pollux-like[openrouter]"' in said
+
+
 def test_simulate_serves_any_client() -> None:
     env = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen([*COMMAND, "simulate", "--port", "0"], stdout=subprocess.PIPE, text=True, env=env) as server:

@@ -1,4 +1,4 @@
-"""The documents: every Python block runs offline, and every command, option, path and link that they name exists.
+"""The documents: every Python block runs offline, and every command, option, path, link and anchor in them exists.
 
 Blocks of one file run in order and share a namespace; `await` may stand at the top level. Requests go to the simulator.
 A comment directly before a block directs it:
@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import importlib
 import importlib.util
-import json
-import os
+import inspect
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -30,21 +31,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_cookbook import RECIPES
 from test_seed_page import PDF
 
 from pollux_like import testing
 from pollux_like.simulator import Simulator
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("cookbook/*.md"), ROOT / "providers/README.md"])
-RECIPES = sorted(ROOT.glob("cookbook/*.py"))
+DOCS = ROOT / "docs"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), ROOT / "providers/README.md"])
+WITHOUT_BOX = {"index", "capabilities", "cookbook", "performance", "temporal", "viewer"}
+"""Pages that are no concept: lists, tables, recipes and tools."""
 WORDS = ("answer", "call", "compaction", "redacted", "refuse", "say", "server_tool", "think")
 PASSED_ON = frozenset({"cd", "cp", "export", "git"})
 """Commands of a shell that are nothing of this project's."""
 
 _FENCE = re.compile(r"^(?:<!-- (answers|needs|skip): (.*?) -->\n)?```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-_LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
-_COMMAND = re.compile(r"`((?:make|pollux-like) [^`]+)`")
+_LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
+_HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
+_COMMAND = re.compile(r"`((?:make|pollux-like|python -m cookbook) [^`]+)`")
+_BOX = re.compile(r"^\| The library owns \| You own \|\n\|---\|---\|\n(?:\| .+ \| .+ \|\n){2,}", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +135,7 @@ def test_a_block_is_skipped_for_a_reason_only() -> None:
 
 def targets() -> set[str]:
     """What `make` can make."""
-    return set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    return set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
 
 
 def extras() -> set[str]:
@@ -141,8 +147,16 @@ def check_command(line: str) -> None:
     """Every name in a command line of this project exists."""
     words = shlex.split(line, comments=True)
     match words:
-        case [] | ["pytest", *_] | ["python" | ".venv/bin/python", "-m", "pytest", *_]:
+        case [] | ["pytest", *_] | ["python" | ".venv/bin/python", "-m", "pytest" | "venv", *_]:
             return
+        case ["python", "-m", "cookbook", *rest]:
+            match rest:
+                case ["run", name, *_] if name != "NAME":
+                    assert name in RECIPES, line
+                case _:
+                    assert rest[:1] in (["list"], ["run"]), line
+        case [".venv/bin/python", "-m", "pip", *rest]:
+            check_command(shlex.join(["pip", *rest]))
         case ["make", *rest]:
             assert {word for word in rest if "=" not in word} <= targets(), line
         case ["pip", "install", *rest]:
@@ -179,65 +193,132 @@ def test_every_shell_line_names_what_exists(page: Path) -> None:
             check_command(line)
 
 
+def slugs(page: Path) -> set[str]:
+    """The anchors of a page: its headings, as code hosts and the site make them; a heading that comes again is numbered."""
+    found: list[str] = []
+    for heading in _HEADING.findall(_FENCE.sub("", page.read_text("utf-8"))):
+        words = re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+        again = sum(one == words or re.fullmatch(rf"{re.escape(words)}-\d+", one) is not None for one in found)
+        found.append(f"{words}-{again}" if again else words)
+    return set(found)
+
+
 @pytest.mark.parametrize("page", [pytest.param(page, id=page.relative_to(ROOT).as_posix()) for page in PAGES])
 def test_every_link_and_command_in_the_text_leads_somewhere(page: Path) -> None:
     text = _FENCE.sub("", page.read_text("utf-8"))
-    for link in _LINK.findall(text):
-        if "://" not in link:
-            assert (page.parent / link).exists(), f"{page.name}: {link}"
+    for link, anchor in _LINK.findall(text):
+        if "://" in link:
+            continue
+        target = (page.parent / link).resolve() if link else page
+        assert target.exists(), f"{page.name}: {link}"
+        if anchor:
+            assert anchor in slugs(target), f"{page.name}: {link}#{anchor}"
     for command in _COMMAND.findall(text):
         if "…" not in command:
             check_command(command)
 
 
-def test_the_table_of_capabilities_says_what_the_code_does() -> None:
+def test_every_page_that_the_code_names_exists() -> None:
+    files = [file for folder in ("pollux_like", "tests") for file in (ROOT / folder).rglob("*.py")]
+    named = {name for file in files for name in re.findall(r"(?<![\w/])docs/[a-z-]+\.md\b", file.read_text("utf-8"))}
+    assert "docs/store.md" in named
+    assert [name for name in sorted(named) if not (ROOT / name).is_file()] == []
+
+
+def test_links_to_other_hosts_are_few_and_known() -> None:
+    links = {
+        link for page in PAGES for link, _ in _LINK.findall(_FENCE.sub("", page.read_text("utf-8"))) if "://" in link
+    }
+    assert links == {"https://semver.org", "https://github.com/open-telemetry/semantic-conventions-genai"}
+
+
+def test_every_page_of_a_concept_has_its_box() -> None:
+    concepts = [page for page in DOCS.glob("*.md") if page.stem not in WITHOUT_BOX]
+    assert len(concepts) >= 17
+    for page in concepts:
+        assert len(_BOX.findall(page.read_text("utf-8"))) == 1, page.name
+
+
+def generator(part: str) -> Any:
+    """A module of docs/generate."""
+    spec = importlib.util.spec_from_file_location(part, DOCS / f"generate/{part}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_index_leads_to_every_page_once() -> None:
+    listed = [path for entries in generator("llms").sections().values() for _, path, _ in entries]
+    assert sorted(listed) == sorted(
+        page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md") if page.name != "index.md"
+    )
+
+
+def test_the_pages_made_from_the_code_say_what_it_does() -> None:
     done = subprocess.run(
-        [sys.executable, str(ROOT / "docs/generate.py"), "--check"], capture_output=True, text=True, check=False
+        [sys.executable, str(DOCS / "generate"), "--check"], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_stale_page_is_named_and_mended(tmp_path: Path) -> None:
+    copy = tmp_path / "docs"
+    shutil.copytree(DOCS, copy)
+    shutil.copytree(ROOT / "cookbook", tmp_path / "cookbook")
+    (copy / "tools.md").write_text("# Tools\n\nOther words.\n", "utf-8")
+    (copy / "api/sync.md").unlink()
+    command = [sys.executable, str(copy / "generate")]
+    stale = subprocess.run([*command, "--check"], capture_output=True, text=True, check=False)
+    assert stale.returncode == 1
+    assert "api/sync.md" in stale.stderr
+    subprocess.run(command, check=True)
+    assert "Other words." in (copy / "llms-full.txt").read_text("utf-8")
+    assert (copy / "api/sync.md").read_text("utf-8") == (DOCS / "api/sync.md").read_text("utf-8")
 
 
 def test_the_table_of_capabilities_is_made_where_no_sdk_is_installed() -> None:
     code = (
         "import sys, runpy\nfor name in ('openai', 'anthropic', 'httpx2', 'xllamacpp'): sys.modules[name] = None\n"
-        f"sys.argv = ['generate.py', '--check']\nrunpy.run_path({str(ROOT / 'docs/generate.py')!r}, run_name='__main__')"
+        "sys.argv = ['generate', '--check', 'capabilities']\n"
+        f"runpy.run_path({str(DOCS / 'generate')!r}, run_name='__main__')"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def recipe(name: str, folder: Path, *arguments: str, status: int = 0, **variables: str) -> str:
-    """Run a recipe in a folder of its own; returns what it printed."""
-    command = [sys.executable, str(ROOT / "cookbook" / name), *arguments]
-    env = {**os.environ, **variables}
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=env)
-    assert done.returncode == status, done.stderr
-    return done.stdout
+@pytest.mark.parametrize("name", list(generator("reference").MODULES))
+def test_every_public_name_is_in_the_reference_with_its_docstring(name: str) -> None:
+    made = generator("reference")
+    module = importlib.import_module(name)
+    page = (DOCS / f"api/{name.removeprefix('pollux_like.')}.md").read_text("utf-8")
+    names = made.public(module)
+    assert names
+    for one, value in names.items():
+        assert f"\n## {one}\n" in page, one
+        if inspect.isclass(value) or inspect.isroutine(value):
+            first = (inspect.getdoc(value) or "").splitlines()
+            assert first, f"{one} has no docstring"
+            assert first[0] in page, one
+    assert "object at 0x" not in page
 
 
-def test_every_recipe_says_what_it_is_for() -> None:
-    assert len(RECIPES) >= 2
-    for file in RECIPES:
-        said = ast.get_docstring(ast.parse(file.read_text("utf-8"))) or ""
-        for heading in ("Problem", "When", "Run", "What you see"):
-            assert f"{heading}:" in said, f"{file.name}: {heading}"
+def test_every_threat_names_a_test_that_exists() -> None:
+    named = re.findall(r"`(tests/[^`]+)`", (DOCS / "security.md").read_text("utf-8"))
+    assert len(named) >= 20
+    assert [file for file in named if not (ROOT / file).is_file()] == []
 
 
-def test_the_chat_goes_on_from_its_file(tmp_path: Path) -> None:
-    first = recipe("chat_loop_saved_to_a_file.py", tmp_path, "I am Sean.")
-    second = recipe("chat_loop_saved_to_a_file.py", tmp_path, "Who am I?")
-    assert "1 message" in first
-    assert "3 messages" in second
-    assert "I am Sean." in second
-    assert [file.name for file in tmp_path.iterdir()] == ["chat.json"]
-
-
-def test_the_tool_loop_survives_its_crash(tmp_path: Path) -> None:
-    crashed = recipe("tool_loop_that_survives_a_crash.py", tmp_path, status=1)
-    assert crashed.count("running") == 1
-    assert "Crash" in crashed
-    resumed = recipe("tool_loop_that_survives_a_crash.py", tmp_path)
-    assert "Waiting: book" in resumed
-    assert resumed.count("running") == 1
-    assert "Done" in resumed
-    assert [booking["flight"] for booking in json.loads((tmp_path / "bookings.json").read_text())] == ["LX 1"]
+def test_the_site_is_built_without_a_warning_and_reaches_no_other_host(tmp_path: Path) -> None:
+    pytest.importorskip("sphinx", reason="the site's generator is not installed; run: make docs-site")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", str(DOCS), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "llms.txt").read_text("utf-8").startswith("# pollux_like\n\n> ")
+    assert (tmp_path / "getting-started.md").is_file()  # where llms.txt leads
+    for page in tmp_path.rglob("*.html"):
+        loaded = re.findall(r"<(?:script|link|img|iframe)\b[^>]*?(?:src|href)=\"(https?:)?//", page.read_text("utf-8"))
+        assert loaded == [], page.name
+    for style in tmp_path.rglob("*.css"):
+        assert not re.search(r"url\([\"']?https?:|@import", style.read_text("utf-8")), style.name

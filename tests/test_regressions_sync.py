@@ -26,6 +26,7 @@ from pollux_like import (
     interact,
     stream,
 )
+from pollux_like.simulator import Simulator
 from pollux_like.testing import Scripted, say
 
 
@@ -116,3 +117,31 @@ def test_an_error_survives_pickling_so_that_a_worker_process_can_raise_it(error:
     for again in (pickle.loads(pickle.dumps(error)), copy.copy(error), copy.deepcopy(error)):
         assert type(again) is type(error)
         assert (str(again), vars(again)) == (str(error), vars(error))
+
+
+def test_an_interrupt_while_a_task_is_being_started_leaves_nothing_running(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may come after the loop was told of the task and before the caller is: the stream is closed all the same."""
+    from anyio.from_thread import BlockingPortal
+
+    from pollux_like import sync
+
+    started = BlockingPortal.start_task_soon
+
+    with Simulator() as sim:
+        sim.fault(say("never whole"), delay_s=30)
+        config = Config("openai", "gpt-5-nano", api_key="sim-key", base_url=sim.base_url("openai"))
+        with sync.stream(Environment(), Input("q"), config) as events:
+            assert next(events).type == "start"
+
+            def interrupted(self: BlockingPortal, *arguments: object, **named: object) -> object:
+                monkeypatch.setattr(BlockingPortal, "start_task_soon", started)
+                started(self, *arguments, **named)
+                raise KeyboardInterrupt
+
+            monkeypatch.setattr(BlockingPortal, "start_task_soon", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                next(events)
+        # leaving has closed the stream, whose generator was still running, and closing that is a RuntimeError
+        sim.clear()  # the request may have been given up before it was sent
+        sim.reply(say("on"))
+        assert sync.interact(Environment(), Input("q"), config).text == "on"

@@ -28,7 +28,8 @@ def run(*, embedded: bool) -> None:
         if embedded:
             _embedded(Path(folder))
         _crash(Path(folder))
-    console.print("\n[bold green]The conversations went on.[/bold green] Next: docs/continuing.md, `pollux-like chat`")
+    console.print("\n[bold green]The conversations went on.[/bold green]")
+    console.print("Next: docs/getting-started.md, `pollux-like chat`")
 
 
 def _worker(*arguments: str) -> subprocess.Popen[str]:

@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import cast
 
 from rich.table import Table
+from rich.text import Text
 
 from pollux_like import plugins
 from pollux_like.cli.console import console
@@ -29,7 +30,8 @@ def run(*, online: bool) -> None:
         endpoint = vendor.endpoint(Config(name))
         shown = ", ".join(f"{package} {found or '(missing)'}" for package, found in packages.items()) or "-"
         said = f"{key} is set" if key else ("not needed" if not vendor.key_variables else "not set")
-        table.add_row(name, shown, said, endpoint, _state(vendor, packages, key, endpoint, online))
+        cells = (name, shown, said, endpoint, _state(vendor, packages, key, endpoint, online))
+        table.add_row(*map(Text, cells))  # brackets are no markup: "pollux-like[gemini]"
     console.print(table)
 
 

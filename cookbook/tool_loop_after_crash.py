@@ -1,18 +1,19 @@
 """A tool loop that is killed in the middle and taken up by another process, without doing anything twice.
 
-Problem: the process dies after a tool has run and before the model has seen the result.
-When: tools with effects - bookings, payments, mails - and workers that can be restarted at any time.
-Run: python cookbook/tool_loop_that_survives_a_crash.py
-Run it twice: the first run crashes on purpose. Delete loop.json and bookings.json to begin anew.
-What you see: the second run finds the waiting call in the saved continuation, runs it again under the same call id, and
-the booking is there already. For a real model replace `model.config` by `Config("anthropic", "claude-haiku-4-5")`.
+Problem: the process dies after a tool with effects has run and before the model has seen the result.
+Run: python -m cookbook run tool_loop_after_crash
+Run it twice: the first run is killed on purpose. Delete loop.json and bookings.json to begin anew. Here the application
+keeps state and effects in files of its own; `Conversation.run_tool` of a store does it in a database.
+Success check: the second run finds the waiting call in the saved continuation, runs it again under the same call id,
+finds the booking there already, and bookings.json holds one.
+Real model: replace `model.config` by `Config("anthropic", "claude-haiku-4-5")`.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import sys
+import signal
 from pathlib import Path
 
 from pollux_like import Continuation, Environment, Input, ToolCall, ToolDeclaration, ToolResult
@@ -78,8 +79,8 @@ def main() -> None:
             return
         results = [run(waiting) for waiting in state.pending_tool_calls]
         if not resumed:
-            print("Crash: the tool has run, and the model does not know it yet")
-            sys.exit(1)
+            print("Crash: the tool has run, and the model does not know it yet", flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
         output = interact(ENVIRONMENT, Input(continuation=state, tool_results=results), model.config)
         assert output.continuation is not None  # what goes on from a continuation is tracked
         state = output.continuation

@@ -1,20 +1,19 @@
 """A conversation in a database, taken up after a crash: SQLite here, PostgreSQL by its URL.
 
-Problem: the process dies while the model is asked. What was said must not be lost, and not be sent as something new.
-When: chats and assistants of many users, on one machine (SQLite) or on many workers (PostgreSQL).
-Run: python cookbook/conversation_in_a_database.py
-Run it twice: the first run crashes on purpose. STORE_URL=postgresql://user@host/name takes a server in place of the
+Problem: the process dies while the model is asked; what was said must not be lost, and not be sent as something new.
+Run: python -m cookbook run resume_after_crash
+Run it twice: the first run is killed on purpose. STORE_URL=postgresql://user@host/name takes a server in place of the
 file talks.db; begin anew with another conversation: `--talk NAME`.
-What you see: the first run stores a turn, makes the second input durable and dies inside the model call. The second
-run finds that input pending, sends it, and goes on; nothing is there twice. For a real model replace `model.config` by
-`Config("openai", "gpt-5-nano")`.
+Success check: the first run stores a turn, makes the second input durable and dies inside the model call. The second
+run finds that input pending, sends it, and says that two turns are stored; a third changes nothing.
+Real model: replace `Scripted(stand_in).config` by `Config("openai", "gpt-5-nano")`.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
-import sys
 
 from pollux_like import ConflictError, Environment, Input
 from pollux_like.store.sync import Conversation, ConversationStore, open_store
@@ -60,4 +59,6 @@ def main(name: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[2] if sys.argv[1:2] == ["--talk"] else "talk-1")
+    parser = argparse.ArgumentParser(description="Two turns, of which the second crashes.")
+    parser.add_argument("--talk", default="talk-1", metavar="NAME")
+    main(parser.parse_args().talk)

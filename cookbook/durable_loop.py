@@ -1,29 +1,26 @@
 """An agent loop as a DBOS workflow: a worker is killed, another one finishes, and nothing is done twice.
 
-Problem: a loop of model calls and tools has to go on on another machine when its worker dies, and each engine of
-durable workflows keeps what its steps return: whole histories would be stored again at every step.
-When: loops of minutes or hours, with effects, on workers that come and go.
-Run: python cookbook/durable_loop_on_dbos.py --crash-in tool
-Run it again without the option. Needs `pip install dbos`. STORE_URL and DBOS_SYSTEM_DATABASE_URL take PostgreSQL in
-place of the files talks.db and dbos.db; `--crash-in model` dies while the model is asked.
-What you see: the first worker dies inside its second booking, when the seat is booked and nobody knows yet. The second
-worker is given the workflow by DBOS, returns the finished steps from DBOS, asks the airline about the booking that is
-unknown, and goes on. Each turn is a step and each tool is a step. They pass references - which conversation, how many
-turns, which calls - and the conversation itself stays in the store.
+Problem: a loop has to go on elsewhere when its worker dies, without whole histories stored again at every step.
+Run: python -m cookbook run durable_loop --crash-in tool
+Run it again without the option; `--crash-in model` dies while the model is asked. Needs `pip install dbos`. STORE_URL
+and DBOS_SYSTEM_DATABASE_URL take PostgreSQL in place of the files talks.db and dbos.db.
+Success check: the first worker dies inside its second booking. The second is given the workflow, asks the airline about
+that booking, and goes on: three bookings, each once. DBOS keeps references of under 100 bytes.
+Real model: replace `model.config` by `Config("openai", "gpt-5-nano")`.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import signal
-import sys
 from pathlib import Path
 from typing import TypedDict
 
 from dbos import DBOS, SetWorkflowID
 
-from pollux_like import ConflictError, Environment, Input, ToolCall, ToolDeclaration, ToolResult
+from pollux_like import ConflictError, Environment, Input, ToolDeclaration, ToolResult
 from pollux_like.errors import UnknownEffectError
 from pollux_like.store.sync import Conversation, open_store
 from pollux_like.testing import Answer, Recorded, Scripted, answer, call, say
@@ -31,10 +28,9 @@ from pollux_like.testing import Answer, Recorded, Scripted, answer, call, say
 STORE = os.environ.get("STORE_URL", "sqlite:///talks.db")
 DATABASE = os.environ.get("DBOS_SYSTEM_DATABASE_URL", "sqlite:///dbos.db")
 SCOPE = "tenant-7"
-AIRLINE = Path("bookings.jsonl")
-ASKED = Path("asked.jsonl")
+AIRLINE, ASKED = Path("bookings.jsonl"), Path("asked.jsonl")
 MAX_TURNS = 8
-crash_in = ""
+crash_in: str | None = None
 
 
 class Reference(TypedDict):
@@ -44,14 +40,19 @@ class Reference(TypedDict):
     calls: list[str]
 
 
+def write(file: Path, value: object) -> None:
+    """Add a line."""
+    with file.open("a", encoding="utf-8") as lines:
+        lines.write(json.dumps(value) + "\n")
+
+
 def book(flight: str) -> str:
     """Book a flight.
 
     Args:
         flight: Flight number.
     """
-    with AIRLINE.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(flight) + "\n")
+    write(AIRLINE, flight)
     print(f"Booked {flight}", flush=True)
     if crash_in == "tool" and flight == "LX 2":
         os.kill(os.getpid(), signal.SIGKILL)
@@ -69,8 +70,7 @@ def booked() -> list[str]:
 def stand_in(request: Recorded) -> Answer:
     """What the model answers here: three bookings, one after the other, and then words."""
     results = [message["content"] for message in request.messages if message["role"] == "tool"]
-    with ASKED.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(len(results)) + "\n")
+    write(ASKED, len(results))
     if crash_in == "model" and len(results) == 2:
         os.kill(os.getpid(), signal.SIGKILL)
     if len(results) == 3:
@@ -84,13 +84,6 @@ def reference(conversation: Conversation) -> Reference:
     return {"turns": conversation.turns, "calls": [call.id for call in conversation.pending_tool_calls]}
 
 
-def result(conversation: Conversation, wanted: ToolCall) -> ToolResult:
-    """The recorded result of a call; every call of the round has one when its turn comes."""
-    found = conversation.effects.status(wanted).result
-    assert found is not None
-    return found
-
-
 @DBOS.step()
 def turn(talk: str, after: int, question: str | None) -> Reference:
     """One model call, unless the store has its answer: DBOS runs a step again whose end it did not see."""
@@ -100,7 +93,7 @@ def turn(talk: str, after: int, question: str | None) -> Reference:
         except ConflictError:
             conversation = store.load(talk, scope=SCOPE)
         if conversation.turns == after:
-            results = [result(conversation, wanted) for wanted in conversation.pending_tool_calls]
+            results = [conversation.run_tool(wanted, book) for wanted in conversation.pending_tool_calls]  # recorded
             model = Scripted(stand_in)
             key = f"{DBOS.workflow_id}:{after}"  # takes over what this step itself left pending
             conversation.interact(ENVIRONMENT, Input(question, tool_results=results), model.config, key=key)
@@ -151,5 +144,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    crash_in = sys.argv[2] if sys.argv[1:2] == ["--crash-in"] else ""
+    parser = argparse.ArgumentParser(description="Book three flights in a workflow.")
+    parser.add_argument("--crash-in", choices=["tool", "model"])
+    crash_in = parser.parse_args().crash_in
     main()

@@ -1,7 +1,4 @@
-"""Writes docs/capabilities.md from the code: every argument of a turn is prepared and rendered on every dialect.
-
-    python docs/generate.py            write the page
-    python docs/generate.py --check    exit with 1 where the page is stale
+"""The table of capabilities: every argument of a turn is prepared and rendered on every dialect.
 
 Nothing is sent and no SDK is imported.
 """
@@ -9,18 +6,14 @@ Nothing is sent and no SDK is imported.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, cast
 
 from pollux_like import Config, ConfigurationError, Environment, Input, ToolDeclaration, plugins
 from pollux_like.prepare import prepare
 from pollux_like.provider import Capabilities, Vendor
 from pollux_like.settings import EFFORTS, Settings
-
-PAGE = Path(__file__).parent / "capabilities.md"
 
 ARGUMENTS: Mapping[str, Any] = {
     "tool_choice": "auto",
@@ -69,7 +62,7 @@ DIALECTS = (
     Dialect("Local, embedded and chat-completions servers", "local", ("smollm2-135m-instruct", "any-served-model")),
 )  # fmt: skip
 
-HEAD = """<!-- Written by docs/generate.py from the code. Do not edit: run `make docs`. -->
+HEAD = """<!-- Written by docs/generate from the code. Do not edit: run `make docs`. -->
 
 # Capabilities
 
@@ -83,21 +76,9 @@ whatever the dialect has, so that the API decides. `timeout_s` and `provider_opt
 """
 
 
-def main() -> int:
-    """Write the page, or check it. Returns the exit status."""
-    text = page()
-    if "--check" not in sys.argv[1:]:
-        PAGE.write_text(text, "utf-8")
-        return 0
-    if PAGE.is_file() and PAGE.read_text("utf-8") == text:
-        return 0
-    print("docs/capabilities.md does not say what the code does. Run: make docs", file=sys.stderr)
-    return 1
-
-
-def page() -> str:
-    """The whole page."""
-    return "\n".join([HEAD, *map(section, DIALECTS)])
+def pages() -> dict[str, str]:
+    """The page, by its path in docs/."""
+    return {"capabilities.md": "\n".join([HEAD, *map(section, DIALECTS)])}
 
 
 def section(dialect: Dialect) -> str:
@@ -180,7 +161,3 @@ def _table(rows: list[list[str]]) -> str:
     head, *body = rows
     lines = [head, ["---"] * len(head), *body]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

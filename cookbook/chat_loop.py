@@ -1,12 +1,12 @@
 """A chat that goes on tomorrow: the continuation is saved to a file after every turn.
 
 Problem: a conversation has to outlive the process, with the provider's own state and not as flattened text.
-When: a command-line assistant, a bot that is restarted, a job that runs once a day. For many conversations at once, put
-the same JSON into a column of your database.
-Run: python cookbook/chat_loop_saved_to_a_file.py "I am Sean."
-Run it again with another message. Without one it reads lines until the input ends. Delete chat.json to begin anew.
-What you see: the stand-in model counts the messages that it was sent and quotes the first, so the second run shows that
-the first is still there. For a real model replace `model.config` by `Config("openai", "gpt-5-nano")`.
+Run: python -m cookbook run chat_loop "I am Sean."
+Run it again with another message. Without one it reads lines until the input ends. Delete chat.json to begin anew. For
+many conversations at once take a store: see resume_after_crash.
+Success check: the stand-in counts the messages that it was sent and quotes the first. The second run says three, and
+that the first is still there; the folder holds chat.json and nothing else.
+Real model: replace `model.config` by `Config("openai", "gpt-5-nano")`.
 """
 
 from __future__ import annotations
