@@ -27,8 +27,10 @@ QUIET = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "OPENAI_AGENTS_DISABLE_TRACING"
 
 
 def environ() -> dict[str, str]:
-    """The environment of a child. The safe path: folders of the cache have the names of packages."""
-    return {**os.environ, **QUIET, "PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}
+    """The environment of a child. The safe path: folders of the cache have the names of packages.
+    Bytecode is kept: without, an import would be measured with its compilation."""
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**inherited, **QUIET, "PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import replace
+from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -45,9 +45,7 @@ class SDKAdapter:
     @asynccontextmanager
     async def open(self, wire: Wire, *, timeout_s: float) -> AsyncGenerator[AsyncIterator[Event | Reply], None]:
         """Send once; see `provider.Adapter.open`."""
-        import httpx2
-
-        response = await self._post(wire, httpx2.Timeout(timeout_s, connect=min(CONNECT_TIMEOUT_S, timeout_s)))
+        response = await self._post(wire, _timeout(timeout_s))
         try:
             async with aclosing(self._items(response, wire)) as items:
                 yield items
@@ -122,7 +120,8 @@ class SDKAdapter:
                 retryable=True,
                 request_id=_request_id(response),
             ) from None
-        yield replace(reply, request_id=_request_id(response))
+        object.__setattr__(reply, "request_id", _request_id(response))  # it is new, and nobody has seen it
+        yield reply
 
     async def _text(self, response: httpx2.Response) -> str:
         if len(await response.aread()) > MAX_REPLY_CHARS:
@@ -168,6 +167,13 @@ class SDKAdapter:
             provider=self._provider,
             retryable=True,
         )
+
+
+@cache
+def _timeout(timeout_s: float) -> httpx2.Timeout:
+    import httpx2
+
+    return httpx2.Timeout(timeout_s, connect=min(CONNECT_TIMEOUT_S, timeout_s))
 
 
 def _request_id(response: httpx2.Response) -> str | None:
