@@ -75,8 +75,8 @@ class SDKAdapter:
             return response
         except self._sdk.APIStatusError as error:
             raise self._refused(error.response, error.response.text) from None
-        except self._sdk.APITimeoutError:
-            raise self._late() from None
+        except self._sdk.APITimeoutError as error:
+            raise self._late(error.__cause__) from None
         except httpx2.TimeoutException:  # the SDKs let through what befalls the body of a refusal
             raise self._late() from None
         except (self._sdk.APIConnectionError, httpx2.HTTPError) as error:
@@ -151,10 +151,16 @@ class SDKAdapter:
         key = getattr(self._client, "api_key", None)
         return key if isinstance(key, str) and len(key) >= MIN_SECRET_CHARS else None
 
-    def _late(self) -> APIError:
+    def _late(self, cause: BaseException | None = None) -> APIError:
+        import httpx2
+
+        if isinstance(cause, httpx2.ConnectTimeout):  # aiohttp's word for a refused connection as well
+            said, hint = "cannot be reached in time", "Check the network and base_url, then try again"
+        else:
+            said, hint = "sent nothing in time", "Try again, or raise timeout_s"
         return ProviderTimeoutError(
-            f"{self._provider} sent nothing in time",
-            hint="Try again, or raise timeout_s",
+            f"{self._provider} {said}",
+            hint=hint,
             provider=self._provider,
             retryable=True,
         )

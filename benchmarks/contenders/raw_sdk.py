@@ -145,12 +145,15 @@ class Gemini(Client):
     """`client.aio.models.generate_content`."""
 
     def __init__(self, wire: str, url: str) -> None:
+        import httpx2
         from google import genai
         from google.genai import types
 
         super().__init__(wire)
         self._types = types
-        self.client: Any = genai.Client(vertexai=False, api_key=KEY, http_options=types.HttpOptions(base_url=url))
+        # Named, since the SDK would take aiohttp where that is installed: all raw SDKs are measured on httpx2.
+        options = types.HttpOptions(base_url=url, httpx_async_client=httpx2.AsyncClient())
+        self.client: Any = genai.Client(vertexai=False, api_key=KEY, http_options=options)
         declared = self._tools[0]["functionDeclarations"][0]
         function = types.FunctionDeclaration(
             name=TOOL, description=declared["description"], parameters_json_schema=declared["parametersJsonSchema"]
