@@ -36,7 +36,7 @@ class Config(Shown):
 
     def __post_init__(self) -> None:
         checks.filled(self.provider, "Config.provider")
-        if self.provider not in plugins.names():
+        if not plugins.known(self.provider):
             raise ConfigurationError(
                 f"provider {self.provider[:40]!r} is unknown", hint=f"Use one of: {', '.join(plugins.names())}"
             )

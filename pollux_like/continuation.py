@@ -90,7 +90,7 @@ class Continuation(Shown):
         """
         fields = _door(data)
         provider = fields["provider"]
-        if provider not in plugins.names():
+        if not plugins.known(provider):
             raise ContinuationError(
                 "the continuation was issued by a provider that is not installed",
                 hint=f"Install it; there are: {', '.join(plugins.names())}",

@@ -41,11 +41,16 @@ def names() -> tuple[str, ...]:
     return tuple(sorted({*_installed(), *_registered}))
 
 
+def known(name: str) -> bool:
+    """Whether a provider of that name is there."""
+    return name in _registered or name in _installed()
+
+
 def load(name: str) -> Any:
     """The vendor module of a provider (see `provider.Vendor`). Raises ConfigurationError for an unknown name."""
     if name in _registered:
         return _registered[name]
-    if name not in _installed():
+    if not known(name):
         raise ConfigurationError(f"provider {name!r} is unknown", hint=f"Use one of: {', '.join(names())}")
     return _load(name)
 
@@ -56,7 +61,7 @@ def register(name: str, vendor: Any) -> None:
         raise ConfigurationError(
             f"the object for provider {name!r} is no vendor of that name", hint="See pollux_like.provider.Vendor"
         )
-    if name in names():
+    if known(name):
         raise ConfigurationError(f"provider {name!r} has an owner already", hint="Choose another name")
     _registered[name] = vendor
 

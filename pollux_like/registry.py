@@ -78,7 +78,8 @@ async def pooled(config: Config) -> Connection:
 
 def _key(config: Config) -> object:
     vendor = vendor_of(config)
-    variables = tuple(os.environ.get(name) for name in vendor.key_variables)
+    asked = config.api_key is None and config.client is None
+    variables = tuple([os.environ.get(name) for name in vendor.key_variables]) if asked else ()
     # The entry's adapter holds the client, so its id names nothing else while the entry lives.
     return (
         config.provider,

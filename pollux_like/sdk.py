@@ -94,7 +94,7 @@ class SDKAdapter:
 
         parser = wire.parser()
         try:
-            if not response.headers.get("content-type", "").startswith("text/event-stream"):
+            if not (_header(response, b"content-type") or "").startswith("text/event-stream"):
                 reply = parser.whole(await self._text(response))
             else:
                 source = cast(
@@ -183,4 +183,10 @@ def _timeout(timeout_s: float) -> httpx2.Timeout:
 
 
 def _request_id(response: httpx2.Response) -> str | None:
-    return response.headers.get("x-request-id") or response.headers.get("request-id")
+    return _header(response, b"x-request-id", b"request-id")
+
+
+def _header(response: httpx2.Response, *names: bytes) -> str | None:
+    """The first header that has one of the names, in lower case; `Headers.get` reads all of them anew each time."""
+    found = (value for key, value in response.headers.raw if key.lower() in names)
+    return next((value.decode("latin-1") for value in found), None)

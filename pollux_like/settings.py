@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
@@ -90,29 +90,14 @@ class Settings:
     @classmethod
     def of(cls, **given: Any) -> Settings:
         """Check the keyword arguments of `interact` and `stream`. Raises ConfigurationError naming the argument."""
-        if not given:
-            return _NOTHING
-        unknown = given.keys() - _NAMES
+        asked = {name: value for name, value in given.items() if value is not None}
+        unknown = given.keys() - _CHECKS.keys()
         if unknown:
             raise ConfigurationError(
                 f"{min(unknown)!r} is no argument of a turn",
                 hint="Put what only one provider knows into provider_options",
             )
-        choice, output, effort = given.get("tool_choice"), given.get("output"), given.get("reasoning_effort")
-        return cls(
-            tool_choice=None if choice is None else ToolChoice.of(choice),
-            parallel_tool_calls=_maybe(given, "parallel_tool_calls", checks.flag),
-            output=None if output is None else OutputSchema.of(output),
-            max_tokens=_maybe(given, "max_tokens", partial(checks.whole, least=1)),
-            temperature=_maybe(given, "temperature", partial(checks.number, least=0, most=2)),
-            top_p=_maybe(given, "top_p", partial(checks.number, least=0, most=1)),
-            seed=_maybe(given, "seed", partial(checks.whole, least=-(2**63), most=2**63 - 1)),
-            stop=_stop(given.get("stop")),
-            reasoning_effort=None if effort is None else checks.one_of(effort, "reasoning_effort", EFFORTS),
-            reasoning_budget_tokens=_maybe(given, "reasoning_budget_tokens", partial(checks.whole, least=1)),
-            timeout_s=_maybe(given, "timeout_s", partial(checks.number, least=0.001, most=86_400)),
-            provider_options=_options(given.get("provider_options")),
-        )
+        return cls(**{name: _CHECKS[name](value, name) for name, value in asked.items()}) if asked else _NOTHING
 
     def parts(self) -> dict[str, str]:
         """What of these a provider may read before the conversation, for `Stamp.prefix`: words, or a short digest."""
@@ -134,41 +119,42 @@ class Settings:
         return tuple(name for name in _ASKABLE if getattr(self, name) not in (None, ()))
 
 
-_NOTHING = Settings()
-_NAMES = tuple(one.name for one in fields(Settings))
-_ASKABLE = tuple(name for name in _NAMES if name not in ("timeout_s", "provider_options"))
-
-
-def _maybe(given: Mapping[str, Any], name: str, check: Any) -> Any:
-    value = given.get(name)
-    return None if value is None else check(value, name)
-
-
-def _stop(value: object) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    if isinstance(value, str):
-        value = (value,)
-    items: Sequence[str] = checks.sequence(value, "stop", str)
+def _stop(value: object, name: str) -> tuple[str, ...]:
+    items: Sequence[str] = (value,) if isinstance(value, str) else checks.sequence(value, name, str)
     return tuple(
-        checks.text(item, f"stop[{index}]") or checks.filled(item, f"stop[{index}]") for index, item in enumerate(items)
+        checks.text(item, f"{name}[{index}]") or checks.filled(item, f"{name}[{index}]")
+        for index, item in enumerate(items)
     )
 
 
-def _options(value: object) -> dict[str, dict[str, Any]]:
-    if value is None:
-        return {}
+def _options(value: object, name: str) -> dict[str, dict[str, Any]]:
     if not isinstance(value, Mapping):
-        raise ConfigurationError(
-            f"provider_options is {checks.kind(value)}", hint='Give {"provider": {"option": value}}'
-        )
+        raise ConfigurationError(f"{name} is {checks.kind(value)}", hint='Give {"provider": {"option": value}}')
     from pollux_like import plugins
 
     result: dict[str, dict[str, Any]] = {}
-    for name, options in cast("Mapping[object, object]", value).items():
-        if not isinstance(name, str) or name not in plugins.names():
+    for provider, options in cast("Mapping[object, object]", value).items():
+        if not isinstance(provider, str) or not plugins.known(provider):
             raise ConfigurationError(
-                f"provider_options names {name!r}, which is no provider", hint=f"Use: {', '.join(plugins.names())}"
+                f"{name} names {provider!r}, which is no provider", hint=f"Use: {', '.join(plugins.names())}"
             )
-        result[name] = checks.json_object(options, f"provider_options[{name!r}]")
+        result[provider] = checks.json_object(options, f"{name}[{provider!r}]")
     return result
+
+
+_CHECKS: Mapping[str, Callable[[Any, str], Any]] = {
+    "tool_choice": lambda value, _: ToolChoice.of(value),
+    "parallel_tool_calls": checks.flag,
+    "output": lambda value, _: OutputSchema.of(value),
+    "max_tokens": partial(checks.whole, least=1),
+    "temperature": partial(checks.number, least=0, most=2),
+    "top_p": partial(checks.number, least=0, most=1),
+    "seed": partial(checks.whole, least=-(2**63), most=2**63 - 1),
+    "stop": _stop,
+    "reasoning_effort": partial(checks.one_of, allowed=EFFORTS),
+    "reasoning_budget_tokens": partial(checks.whole, least=1),
+    "timeout_s": partial(checks.number, least=0.001, most=86_400),
+    "provider_options": _options,
+}
+_ASKABLE = tuple(name for name in _CHECKS if name not in ("timeout_s", "provider_options"))
+_NOTHING = Settings()
