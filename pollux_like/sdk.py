@@ -93,13 +93,11 @@ class SDKAdapter:
         import httpx2
 
         parser = wire.parser()
+        source = self._source(response)
         try:
-            if not (_header(response, b"content-type") or "").startswith("text/event-stream"):
+            if source is None:
                 reply = parser.whole(await self._text(response))
             else:
-                source = cast(
-                    "AsyncGenerator[httpx2.ServerSentEvent]", aiter(httpx2.EventSource(response, MAX_REPLY_CHARS))
-                )
                 async with aclosing(source) as events:
                     async for event in events:
                         for item in parser.feed(event.data):
@@ -122,6 +120,36 @@ class SDKAdapter:
             ) from None
         object.__setattr__(reply, "request_id", _request_id(response))  # it is new, and nobody has seen it
         yield reply
+
+    def _source(self, response: httpx2.Response) -> AsyncGenerator[httpx2.ServerSentEvent] | None:
+        """The events of a stream; None where the answer is a body."""
+        import httpx2
+
+        kind = _header(response, b"content-type") or ""
+        if kind.startswith("text/event-stream"):
+            return cast("AsyncGenerator[httpx2.ServerSentEvent]", aiter(httpx2.EventSource(response, MAX_REPLY_CHARS)))
+        if not kind.startswith("application/vnd.amazon.eventstream"):
+            return None
+        try:
+            from botocore.eventstream import ParserError
+        except ModuleNotFoundError:
+            raise ConfigurationError(
+                "streams of Bedrock are read with botocore, which is not installed",
+                hint='Run: pip install "anthropic[bedrock]"',
+            ) from None
+        return self._frames(response, ParserError)
+
+    async def _frames(
+        self, response: httpx2.Response, damaged: type[Exception]
+    ) -> AsyncGenerator[httpx2.ServerSentEvent]:
+        """The events of Bedrock's streams. The decoder is the SDK's own, which it makes in a private method only."""
+        try:
+            decoder = self._client._make_sse_decoder()
+            async with aclosing(decoder.aiter_bytes(response.aiter_bytes())) as events:
+                async for event in events:
+                    yield event
+        except damaged as error:
+            raise ValueError("the stream is damaged") from error
 
     async def _text(self, response: httpx2.Response) -> str:
         if len(await response.aread()) > MAX_REPLY_CHARS:
