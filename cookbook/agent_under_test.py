@@ -2,8 +2,8 @@
 
 Problem: an agent is green with mocks and fails in production, because a mock takes what the real API refuses.
 Run: python -m cookbook run agent_under_test
-Or as tests: `pytest cookbook/agent_under_test.py`. The agent is plain code over the OpenAI SDK. It knows nothing of
-this library, and is pointed at the simulator by `base_url` alone.
+Needs `pip install pytest`. Or as tests: `pytest cookbook/agent_under_test.py`. The agent is plain code over the OpenAI
+SDK. It knows nothing of this library, and is pointed at the simulator by `base_url` alone.
 Success check: four lines end in "passed": the loop answers, a busy server is asked again, a stream that breaks is not
 taken for an answer, and the bug - a call that is left without its output - is found in the API's own words.
 Real model: none; that is the point. In CI unset the vendor's key, so that no test can reach it by accident.

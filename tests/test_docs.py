@@ -181,8 +181,11 @@ def check_options(words: list[str], line: str) -> None:
     command: Any = typer.main.get_command(app)
     while words and words[0] in getattr(command, "commands", {}):
         command, words = command.commands[words[0]], words[1:]
-    assert not getattr(command, "commands", {}), line
+    if getattr(command, "commands", {}):  # no command is named: the program's own options, such as --help
+        assert words, line
+        assert all(word.startswith("-") for word in words), line
     known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    known.add("--help")
     assert {word.split("=")[0] for word in words if word.startswith("-")} <= known, line
 
 
@@ -302,6 +305,35 @@ def test_every_public_name_is_in_the_reference_with_its_docstring(name: str) -> 
             assert first, f"{one} has no docstring"
             assert first[0] in page, one
     assert "object at 0x" not in page
+
+
+def test_the_limits_of_saved_state_are_those_of_the_code() -> None:
+    from pollux_like import canonical, continuation, messages, sources, turns
+
+    table = (DOCS / "state.md").read_text("utf-8").partition("\n## Limits\n")[2]
+    told = {
+        what: int(most.replace(",", "")) for what, most in re.findall(r"^\| (.+?) \| ([\d,]+)", table, re.MULTILINE)
+    }
+    assert told == {
+        "a saved continuation": continuation.MAX_CHARS,
+        "a reply of a provider": continuation.MAX_REPLY_CHARS,
+        "turns": continuation.MAX_TURNS,
+        "nesting of an item of a provider": turns.MAX_ITEM_DEPTH,
+        "nesting of any other JSON value: arguments, schemas, options": canonical.MAX_DEPTH,
+        "tool calls of one assistant message": messages.MAX_TOOL_CALLS,
+        "the id of a tool call": messages.MAX_ID_LENGTH,
+        "the name of a tool": 64,
+        "a source": sources.MAX_SOURCE_BYTES,
+        "an integer in JSON": 4096,
+    }
+
+
+def test_the_tree_of_errors_is_that_of_the_code() -> None:
+    from pollux_like import errors
+
+    told = re.findall(r"^[│├└─ ]*(\w+Error)\b", (DOCS / "errors.md").read_text("utf-8").split("```")[1], re.MULTILINE)
+    known = [name for name, kind in vars(errors).items() if inspect.isclass(kind) and issubclass(kind, Exception)]
+    assert sorted(told) == sorted(known)
 
 
 def test_every_threat_names_a_test_that_exists() -> None:

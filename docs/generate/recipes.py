@@ -13,15 +13,17 @@ HEAD = """<!-- Written by docs/generate from the docstrings of the recipes. Do n
 # Cookbook
 
 Whole programs, one file each, in `cookbook/` of the repository. They run offline, on a stand-in for the
-model or the embedded one, and the tests run them. From the repository's folder:
+model or the embedded one, and the tests run them. From the repository's folder, with what they need:
 
 ```bash
+pip install ".[openai,anthropic,gemini,simulator,environments,seal]"
 python -m cookbook list
 python -m cookbook run chat_loop "I am Sean."
 ```
 
-`list --json` is for programs. Each recipe is a script too: `python cookbook/chat_loop.py`. It writes its files where it
-is run. For Temporal there is [a page of its own](temporal.md).
+`make demo` has installed all of it into `.venv`: run `.venv/bin/python` then. What one recipe needs beside stands with
+it. `list --json` is for programs. Each recipe is a script too, and writes its files where it is run:
+`python cookbook/chat_loop.py`. For Temporal there is [a page of its own](temporal.md).
 """
 
 
