@@ -13,6 +13,8 @@ from pollux_like import canonical
 from pollux_like.errors import APIError, AuthenticationError, ContextOverflowError, ProviderTimeoutError, RateLimitError
 from pollux_like.provider import ServerStateLost
 
+MIN_SECRET_CHARS = 7
+"""Keys from this length on are masked in errors."""
 MAX_MESSAGE_CHARS = 300
 """How much of a provider's message is passed on; longer ones begin to quote the request."""
 
@@ -41,10 +43,14 @@ def api_error(
     `secret` is cut out of the message.
     """
     fields = _inner(body)
-    message = _message(fields, body, secret)
-    code, kind = _word(fields.get("code"), secret), _word(fields.get("type"), secret)
+    message = _message(fields, body)
+    code, kind = _word(fields.get("code")), _word(fields.get("type"))
     if status is None or status < 400:
         status = _STATUS_OF.get(code or "", _STATUS_OF.get(kind or "", _number(fields.get("code"))))
+    overflows = code in _OVERFLOW_CODES or kind in _OVERFLOW_CODES or re.search(_OVERFLOW_TEXT, message)
+    no_quota = code in _NO_QUOTA or kind in _NO_QUOTA
+    lost = code in _LOST_CODES
+    message, code, kind = masked(message, secret), code and masked(code, secret), kind and masked(kind, secret)
     details: dict[str, Any] = {
         "provider": provider,
         "status": status,
@@ -53,15 +59,13 @@ def api_error(
         "request_id": headers.get("x-request-id") or headers.get("request-id"),
     }
     said = f"{provider} answered {status}" + (f" ({code or kind})" if code or kind else "") + f": {message}"
-    if code in _LOST_CODES:
+    if lost:
         return ServerStateLost(said, hint="Raise max_attempts, so that the whole conversation can be sent", **details)
     if status in (401, 403):
         return AuthenticationError(said, hint="Check the key, and what it is allowed to do", **details)
-    overflows = code in _OVERFLOW_CODES or kind in _OVERFLOW_CODES or re.search(_OVERFLOW_TEXT, message)
     if status in (400, 413) and overflows:
         return ContextOverflowError(said, hint="Shorten the history, or choose a model with a larger window", **details)
     details["retry_after_s"] = retry_after(headers)
-    no_quota = code in _NO_QUOTA or kind in _NO_QUOTA
     details["retryable"] = _retryable(status, headers) and not no_quota
     if status == 429:
         hint = "Add quota or credit" if no_quota else "Wait, then try again"
@@ -123,10 +127,14 @@ def _inner(body: str | Mapping[str, Any]) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
-def _word(value: object, secret: str | None) -> str | None:
-    if not isinstance(value, str) or not value:
-        return None
-    return canonical.repair_text(value.replace(secret, "***") if secret else value)[:80]
+def masked(text: str, secret: str | None) -> str:
+    """The text without the key. One shorter than MIN_SECRET_CHARS is a placeholder ("local", "EMPTY"): cutting it out
+    would maim the message."""
+    return text if secret is None or len(secret) < MIN_SECRET_CHARS else text.replace(secret, "***")
+
+
+def _word(value: object) -> str | None:
+    return canonical.repair_text(value)[:80] if isinstance(value, str) and value else None
 
 
 def _number(code: object) -> int:
@@ -135,14 +143,12 @@ def _number(code: object) -> int:
     return int(text) if re.fullmatch(r"[45]\d\d", text) else 500
 
 
-def _message(fields: Mapping[str, Any], body: str | Mapping[str, Any], secret: str | None) -> str:
+def _message(fields: Mapping[str, Any], body: str | Mapping[str, Any]) -> str:
     message = fields.get("message")
     if not isinstance(message, str) or not message:
         message = (
             "an error without a message" if not isinstance(body, str) or not body.strip() else "an unreadable error"
         )
-    if secret:
-        message = message.replace(secret, "***")
     message = canonical.repair_text(" ".join(message.split()))
     return message if len(message) <= MAX_MESSAGE_CHARS else message[:MAX_MESSAGE_CHARS] + "…"
 

@@ -148,11 +148,12 @@ def check_issuer(turns: tuple[Turn, ...], now: Stamp) -> list[Notice]:
             hint="Keep the provider_options it was made with, or convert it with handoff()",
         )
     if then.endpoint != now.endpoint:
-        old, new = urlsplit(then.endpoint).hostname, urlsplit(now.endpoint).hostname
-        opaque = any(turn.signed for turn in turns)
-        if opaque and old != new and old not in _LOOPBACK and new not in _LOOPBACK:
+        new = urlsplit(now.endpoint).hostname
+        sealed = dict.fromkeys(urlsplit(turn.stamp.endpoint).hostname for turn in turns if turn.signed)
+        foreign = next((old for old in sealed if old != new and old not in _LOOPBACK), None)
+        if foreign is not None and new not in _LOOPBACK:  # also where the state came through loopback
             raise ConfigurationError(
-                f"the continuation holds state that {old} sealed, and {new} cannot open it",
+                f"the continuation holds state that {foreign} sealed, and {new} cannot open it",
                 hint="Go back to that endpoint, or convert it with handoff()",
             )
         notices.append(Notice("endpoint_change", f"the conversation moves from {then.endpoint} to {now.endpoint}"))

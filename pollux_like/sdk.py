@@ -22,8 +22,6 @@ from pollux_like.provider import Reply, Wire
 if TYPE_CHECKING:
     import httpx2
 
-MIN_SECRET_CHARS = 7
-"""Keys from this length on are masked in errors."""
 CONNECT_TIMEOUT_S = 10.0
 """Longest time to reach the provider's host, unless `timeout_s` is shorter."""
 
@@ -161,9 +159,9 @@ class SDKAdapter:
         return response.content.decode("utf-8", "replace")  # JSON is UTF-8, whatever the header says (RFC 8259)
 
     def _completed(self, error: APIError, response: httpx2.Response) -> APIError:
-        secret = self._secret()
-        if secret is not None and secret in error.message:
-            error.message = error.message.replace(secret, "***")
+        message = api_errors.masked(error.message, self._secret())
+        if message != error.message:
+            error.message = message
             error.args = (f"{error.message}. {error.hint}.",)
         error.provider = error.provider or self._provider
         error.request_id = error.request_id or _request_id(response)
@@ -175,9 +173,9 @@ class SDKAdapter:
         )
 
     def _secret(self) -> str | None:
-        """The key, unless it is a placeholder such as "local" or "EMPTY", whose masking would maim messages."""
+        """The key, to be cut out of errors."""
         key = getattr(self._client, "api_key", None)
-        return key if isinstance(key, str) and len(key) >= MIN_SECRET_CHARS else None
+        return key if isinstance(key, str) else None
 
     def _late(self, cause: BaseException | None = None) -> APIError:
         import httpx2

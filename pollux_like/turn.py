@@ -31,7 +31,12 @@ from pollux_like.turns import CONVERSATION, MAX_ITEM_DEPTH, Turn
 
 
 async def interact(environment: Environment, input: Input, config: Config, **arguments: Unpack[Arguments]) -> Output:
-    """One turn of a conversation. See `Arguments` for the keyword arguments.
+    """One turn of a conversation.
+
+    Keyword arguments, each sent or refused: `tool_choice` ("auto", "required", "none" or {"name": ...}),
+    `parallel_tool_calls`, `output` (a pydantic model class, or the JSON Schema of an object), `max_tokens`,
+    `temperature`, `top_p`, `seed`, `stop`, `reasoning_effort` ("none" to "max"), `reasoning_budget_tokens`, `timeout_s`
+    (the longest silence of the provider) and `provider_options` ({"provider": {"option": value}}).
 
     Raises ConfigurationError before any I/O, APIError where the provider or the way to it failed, and
     StructuredOutputError where the answer does not fit `output`. After any of them `input` can be used again.
@@ -40,7 +45,7 @@ async def interact(environment: Environment, input: Input, config: Config, **arg
 
 
 def stream(environment: Environment, input: Input, config: Config, **arguments: Unpack[Arguments]) -> Stream:
-    """The same turn as events, ending in one of type "done". Errors as for `interact`.
+    """The same turn as events, ending in one of type "done". Arguments and errors as for `interact`.
 
     Leaving the loop closes the connection: at once with `async with stream(...) as events:`, else when the object goes.
     """

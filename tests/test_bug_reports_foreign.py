@@ -29,6 +29,7 @@ from wires import (
 )
 
 from pollux_like import APIError, Config, ConfigurationError, Environment, Input, Message, Output, ToolResult, handoff
+from pollux_like.continuation import extended, turns_of
 from pollux_like.prepare import prepare
 from pollux_like.provider import Reply
 from pollux_like.registry import vendor_of
@@ -109,6 +110,19 @@ async def test_for_09_the_address_is_part_of_the_issuer() -> None:
     assert [notice.kind for notice in elsewhere(other, plain).notices] == ["endpoint_change"]
     local = Config("anthropic", "claude-opus-4-6", api_key="k", base_url="http://127.0.0.1:8123")
     assert [notice.kind for notice in elsewhere(local, sealed).notices] == ["endpoint_change"]
+
+
+async def test_for_09_a_turn_on_loopback_does_not_wash_the_seal_off() -> None:
+    """FOR-09: what one host sealed goes to no other, whatever address the turns between were sent to."""
+    fake = Fake(SIGNED)
+    sealed = (await ask(fake.anthropic(), "go")).continuation
+    assert sealed is not None
+    turn = turns_of(sealed)[0]
+    proxied = replace(turn, stamp=replace(turn.stamp, endpoint="http://127.0.0.1:8123"), signed=False)
+    through = extended(sealed, replace(proxied, calls=()))
+    other = Config("anthropic", "claude-opus-4-6", api_key="k", base_url="https://bridge.example")
+    with pytest.raises(ConfigurationError, match=r"bridge\.example cannot open it"):
+        elsewhere(other, through)
 
 
 # The chat dialect's policy for reasoning text, as data of a dialect.

@@ -16,6 +16,7 @@ from pollux_like import (
     APIError,
     Config,
     ConfigurationError,
+    ContextOverflowError,
     Environment,
     Input,
     Message,
@@ -206,3 +207,13 @@ async def test_local_errors_quote_no_transcript() -> None:
         with pytest.raises(ConfigurationError) as caught:
             make()
         assert_clean(str(caught.value).replace("value.PLANTED RESULT", ""), transcript=True)
+
+
+def test_what_an_error_is_is_known_before_the_key_is_cut_out_of_it() -> None:
+    from pollux_like import api_errors
+
+    body = {"error": {"message": "The input token count (9) exceeds the maximum number", "code": 400}}
+    for secret, shown in (("maximum", "exceeds the *** number"), ("k", "input token count"), (None, "the maximum")):
+        error = api_errors.api_error("gemini", body, status=400, headers={}, secret=secret)
+        assert isinstance(error, ContextOverflowError)
+        assert shown in str(error)

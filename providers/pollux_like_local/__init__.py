@@ -90,7 +90,7 @@ class Local:
         return portable(turn)
 
     def connect(self, config: Config) -> Adapter:
-        """Opens nothing yet: the model loads at the first turn."""
+        """Looks for the runtime and the model, and opens nothing yet: the model loads at the first turn."""
         from .adapter import connect
 
         return connect(config)

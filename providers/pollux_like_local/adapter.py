@@ -15,13 +15,16 @@ from pollux_like.provider import Adapter, Reply, Wire
 from pollux_like.sdk import SDKAdapter
 
 from .engine import LlamaEngine
-from .models import COUNT, DEFAULT_MODEL
+from .models import COUNT, DEFAULT_MODEL, find_model
+from .runtime import import_runtime
 
 
 def connect(config: Config) -> Adapter:
-    """An adapter for the config. Raises ConfigurationError for a missing package."""
+    """An adapter for the config. Raises ConfigurationError for a missing package or model: a store keeps no input then."""
     if config.base_url is None and config.client is None:
         model = None if config.model == DEFAULT_MODEL else config.model
+        import_runtime()
+        find_model(model)
         return EmbeddedAdapter(model)
     return connected(config, SDKAdapter, "local", base_url=config.base_url or "", variables=None, extra="openai")
 

@@ -20,8 +20,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pollux_like.canonical import dumps, loads, sha256
-from pollux_like.errors import APIError, ConfigurationError
-from pollux_like_local.models import SETUP_HINT, ModelInfo, fingerprint, model_id
+from pollux_like.errors import APIError, ConfigurationError, missing_extra
+from pollux_like_local.models import ModelInfo, fingerprint, model_id
 from pollux_like_local.prompt import ChatTemplate, Piece
 
 BATCH = 56
@@ -34,6 +34,9 @@ would depend on how much of the prompt was cached (log-probabilities moved by 0.
 PROMPT_CACHE_MIB = 512
 
 _HTTP_TIMEOUT_S = 60
+
+
+MODEL_TOO = ", then `pollux-like local setup` for the model"
 
 
 class Cancelled(Exception):
@@ -55,7 +58,7 @@ class Runtime:
     """A loaded model. Raises ConfigurationError where the runtime or the model cannot be used."""
 
     def __init__(self, path: Path, *, n_ctx: int, threads: int) -> None:
-        xllamacpp: Any = _import_runtime()
+        xllamacpp: Any = import_runtime()
         params = xllamacpp.CommonParams()
         params.model.path = str(path)
         params.n_ctx = n_ctx
@@ -217,7 +220,8 @@ def default_threads() -> int:
     return min(4, max(1, cores // 2))
 
 
-def _import_runtime() -> Any:
+def import_runtime() -> Any:
+    """The package. Raises ConfigurationError where it is missing, or cannot be loaded."""
     check_processor()
     # Idle OpenMP threads otherwise spin and take the cores from the working ones; libgomp reads this as it loads.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -225,9 +229,7 @@ def _import_runtime() -> Any:
         import jinja2  # noqa: F401  # pyright: ignore[reportUnusedImport]
         import xllamacpp  # pyright: ignore[reportMissingImports]  # an optional extra
     except ModuleNotFoundError as error:
-        raise ConfigurationError(
-            f"The embedded provider needs {error.name}, which is missing", hint=SETUP_HINT
-        ) from None
+        raise missing_extra("local", error, then=MODEL_TOO) from None
     except (ImportError, OSError) as error:
         raise ConfigurationError(
             f"The runtime of the embedded provider cannot be loaded on this machine ({error})",
