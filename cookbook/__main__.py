@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import runpy
 import sys
@@ -55,17 +56,23 @@ def recipes() -> dict[str, Path]:
     return {file.stem: file for file in sorted(FOLDER.glob("[!_]*.py"))}
 
 
+def show(text: str) -> int:
+    """Print. A reader that has gone, as `head` does, is no error."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
 def main(arguments: list[str]) -> int:
     """Do what the command line says. Returns the exit status; a recipe may end the process with its own."""
     match arguments:
         case ["list"]:
             width = max(map(len, recipes()))
-            for recipe in map(read, recipes().values()):
-                print(f"{recipe.name:{width}}  {recipe.problem}")
-            return 0
+            return show("\n".join(f"{one.name:{width}}  {one.problem}" for one in map(read, recipes().values())))
         case ["list", "--json"]:
-            print(json.dumps([asdict(read(file)) for file in recipes().values()], indent=2))
-            return 0
+            return show(json.dumps([asdict(read(file)) for file in recipes().values()], indent=2))
         case ["run", name, *rest] if name in recipes():
             sys.argv = [str(recipes()[name]), *rest]
             runpy.run_path(sys.argv[0], run_name="__main__")
