@@ -1,13 +1,17 @@
 """Reader: what is looked at without loading a state: transcripts by pages, usage, places of words, the tree of forks.
 
-Every read is one transaction, takes the scope that it may see, and holds a bounded part of a conversation in memory.
+Every read is one transaction, takes the scope that it may see, and holds a bounded part of a conversation in memory. A
+cancelled one ends with the part that it is at.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
+
+import anyio
 
 from pollux_like import canonical, checks
 from pollux_like.continuation import MAX_TURNS
@@ -19,7 +23,7 @@ from pollux_like.store.database import Transaction
 from pollux_like.store.inputs import Pending
 from pollux_like.store.keys import Keys
 from pollux_like.store.records import Shown
-from pollux_like.store.rows import CHAIN, Head, Summary
+from pollux_like.store.rows import AFTER, CHAIN, Head, Summary
 from pollux_like.store.store import MAX_WORDS, ConversationStore
 
 T = TypeVar("T")
@@ -111,7 +115,7 @@ class Reader:
     async def overview(self, id: str, *, scope: str) -> Overview:
         """Raises UnknownConversationError, StoreDamagedError and StoreKeyError."""
 
-        def work(tx: Transaction) -> Overview:
+        def work(tx: Transaction, _: threading.Event) -> Overview:
             head, opened = self._head(tx, scope, id)
             last = rows.transcript(tx, opened, head, head.turns, head.turns)[0][0].messages if head.turns else ()
             pending = inputs.pending_of(head, opened)
@@ -123,9 +127,9 @@ class Reader:
         """The turns from `first` on to at most `last`, as many as fit into PAGE_BYTES and at least one."""
         _span(first, last, PAGE_TURNS)
 
-        def work(tx: Transaction) -> Page:
+        def work(tx: Transaction, ended: threading.Event) -> Page:
             head, opened = self._head(tx, scope, id)
-            turns = next(_pages(tx, opened, head, first, last), list[Shown]())
+            turns = next(_pages(tx, opened, head, first, last, ended), list[Shown]())
             before = rows.transcript(tx, opened, head, first - 1, first - 1) if turns and first > 1 else []
             calls = (call for shown, _ in before for message in shown.messages for call in message.tool_calls)
             return Page(rows.summed(head), tuple(turns), {call.id: call.name for call in calls})
@@ -136,9 +140,10 @@ class Reader:
         """The usage of each turn in order; None for turns that were imported."""
         _span(first, last, MAX_TURNS)
 
-        def work(tx: Transaction) -> tuple[Summary, list[Usage | None]]:
+        def work(tx: Transaction, ended: threading.Event) -> tuple[Summary, list[Usage | None]]:
             head, opened = self._head(tx, scope, id)
-            return rows.summed(head), [shown.usage for page in _pages(tx, opened, head, first, last) for shown in page]
+            pages = _pages(tx, opened, head, first, last, ended)
+            return rows.summed(head), [shown.usage for page in pages for shown in page]
 
         return await self._read(work, scope, id)
 
@@ -149,10 +154,10 @@ class Reader:
         """
         folded = lifecycle.folded(_words(words))
 
-        def work(tx: Transaction) -> tuple[Summary, list[Found]]:
+        def work(tx: Transaction, ended: threading.Event) -> tuple[Summary, list[Found]]:
             head, opened = self._head(tx, scope, id)
             found: list[Found] = []
-            for page in _pages(tx, opened, head, 1, head.turns):
+            for page in _pages(tx, opened, head, 1, head.turns, ended):
                 for place in (place for shown in page for place in _places(shown, folded)):
                     found.append(place)
                     if len(found) == limit:
@@ -164,7 +169,7 @@ class Reader:
     async def tree(self, id: str, *, scope: str) -> Sequence[Branch]:
         """All conversations that share turns with one, by age: its ancestors and forks; at most MAX_BRANCHES."""
 
-        def work(tx: Transaction) -> list[Branch]:
+        def work(tx: Transaction, _: threading.Event) -> list[Branch]:
             return _tree(tx, rows.get(tx, scope, id))
 
         return await self._read(work, scope, id)
@@ -173,10 +178,30 @@ class Reader:
         head = rows.get(tx, scope, id)
         return head, rows.keys_of(tx, self._store.policy, head)
 
-    async def _read(self, work: Callable[[Transaction], T], scope: str, id: str) -> T:
+    async def _read(self, work: Callable[[Transaction, threading.Event], T], scope: str, id: str) -> T:
+        """`work` also gets an event that is set when the read is cancelled: a thread sees no cancellation."""
         inputs.name(scope, "scope")
         inputs.name(id, "id")
-        return await self._store.database.read(work)
+        ended = threading.Event()
+        results: list[T] = []
+        errors: list[Exception] = []
+
+        async def until_cancelled() -> None:
+            try:
+                await anyio.sleep_forever()
+            finally:
+                ended.set()
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(until_cancelled)
+            try:
+                results.append(await self._store.database.read(lambda tx: work(tx, ended)))
+            except Exception as error:  # noqa: BLE001  raised below, where it is in no group
+                errors.append(error)
+            group.cancel_scope.cancel()
+        if errors:
+            raise errors[0]
+        return results[0]
 
 
 def _words(words: str) -> str:
@@ -190,10 +215,12 @@ def _span(first: int, last: int, most: int) -> None:
     checks.whole(last, "last", least=first, most=min(MAX_TURNS, first + most - 1))
 
 
-def _pages(tx: Transaction, opened: Keys, head: Head, first: int, last: int) -> Iterator[list[Shown]]:
-    """The turns in order, in lists of at most PAGE_BYTES and at least one turn."""
+def _pages(
+    tx: Transaction, opened: Keys, head: Head, first: int, last: int, ended: threading.Event
+) -> Iterator[list[Shown]]:
+    """The turns in order, in lists of at most PAGE_BYTES and at least one turn, until `ended`."""
     last = min(last, head.turns)
-    while first <= last:
+    while first <= last and not ended.is_set():
         sizes = _sizes(tx, head, first, min(last, first + PAGE_TURNS - 1))
         count, size = 0, 0
         for one in sizes:
@@ -210,9 +237,9 @@ def _sizes(tx: Transaction, head: Head, first: int, last: int) -> list[int]:
     """Bytes of each turn's transcript; the database need not read the bytes for that."""
     found = tx.all(
         f"WITH RECURSIVE {CHAIN} SELECT LENGTH(x.shown) + COALESCE(LENGTH(t.said), 0) FROM chain "
-        "JOIN pollux_like_entries x ON x.segment = chain.segment AND x.seq > chain.base AND x.seq <= chain.upto "
-        "AND x.seq >= ? JOIN pollux_like_turns t ON t.segment = x.segment AND t.seq = x.seq ORDER BY x.seq",
-        last, head.scope, head.segment, head.scope, first,
+        f"JOIN pollux_like_entries x ON x.segment = chain.segment AND x.seq > {AFTER} AND x.seq <= chain.upto "
+        "JOIN pollux_like_turns t ON t.segment = x.segment AND t.seq = x.seq ORDER BY x.seq",
+        last, head.scope, head.segment, head.scope, first - 1, first - 1,
     )  # fmt: skip
     return [int(row[0]) for row in found]
 

@@ -29,6 +29,9 @@ CHAIN = """chain (segment, base, upto, parent) AS (
 )"""
 """The segments of a head, by (turns, scope, segment, scope): each holds the turns above base, up to upto."""
 
+AFTER = "CASE WHEN chain.base > CAST(? AS BIGINT) THEN chain.base ELSE CAST(? AS BIGINT) END"
+"""The base or a turn, given twice, whichever is later: as one bound, since SQLite would search by the base alone."""
+
 
 @dataclass(frozen=True, slots=True)
 class Head:
@@ -319,9 +322,9 @@ def transcript(tx: Transaction, opened: Keys, head: Head, first: int, last: int)
     found = tx.all(
         f"WITH RECURSIVE {CHAIN} SELECT x.segment, x.seq, x.shown, x.fingerprint, x.checksum, x.created_at, t.digest, "
         "t.said FROM chain JOIN pollux_like_entries x "
-        "ON x.segment = chain.segment AND x.seq > chain.base AND x.seq <= chain.upto AND x.seq >= ? "
+        f"ON x.segment = chain.segment AND x.seq > {AFTER} AND x.seq <= chain.upto "
         "JOIN pollux_like_turns t ON t.segment = x.segment AND t.seq = x.seq ORDER BY x.seq",
-        upto, scope, head.segment, scope, first,
+        upto, scope, head.segment, scope, first - 1, first - 1,
     )  # fmt: skip
     if len(found) != max(0, upto - first + 1):
         raise records.damaged("rows of the transcript are missing")

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from functools import cache
 from importlib import resources
 from typing import Any
 
 import anyio
 import uvicorn
+from anyio.abc import TaskGroup
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -83,11 +84,8 @@ def make_app(
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
-        try:
+        async with api.playground.running() if api.playground is not None else nullcontext():
             yield
-        finally:
-            if api.playground is not None:
-                await api.playground.aclose()
 
     routes: list[Route | Mount] = [
         Route("/", _file, methods=["GET"]),
@@ -98,7 +96,7 @@ def make_app(
     if api.playground is not None:
         routes.append(Mount("/playground", app=api.playground))
     handlers: dict[Any, Any] = {
-        HTTPException: _unrouted, PolluxLikeError: _problem, canonical.JSONPolicyError: _crashed, Exception: _crashed,
+        HTTPException: _unrouted, PolluxLikeError: _problem,
     }  # fmt: skip
     return Starlette(
         routes=routes, lifespan=lifespan, exception_handlers=handlers,
@@ -124,7 +122,25 @@ def _sent(name: str) -> Response:
 
 def _answered(read: Callable[[Request], Awaitable[dict[str, Any]]]) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(http: Request) -> Response:
-        return Response(canonical.dumps(await read(http)), media_type="application/json")
+        """Whoever goes away takes the read along."""
+        problem: PolluxLikeError | None = None
+        response = Response(status_code=499)
+
+        async def watch(group: TaskGroup) -> None:
+            while (await http.receive())["type"] != "http.disconnect":
+                continue
+            group.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(watch, group)
+            try:
+                response = Response(canonical.dumps(await read(http)), media_type="application/json")
+            except PolluxLikeError as refusal:
+                problem = refusal  # raised below, where it is in no group
+            group.cancel_scope.cancel()
+        if problem is not None:
+            raise problem
+        return response
 
     return endpoint
 
@@ -146,10 +162,6 @@ async def _problem(_: Request, problem: PolluxLikeError) -> Response:
         case _:
             status, code = 500, "store"
     return JSONResponse(error(code, problem.message, problem.hint), status_code=status)
-
-
-async def _crashed(_: Request, __: Exception) -> Response:
-    return JSONResponse(error("internal", "the viewer failed", "Its log says why"), status_code=500)
 
 
 class _Api:
@@ -283,7 +295,7 @@ async def serve(
                 ready(int(listening.getsockname()[1]))
             config = uvicorn.Config(
                 app, lifespan="off", log_level="warning", access_log=False, server_header=False, ws="none",
-                timeout_graceful_shutdown=DRAIN_S,
+                http="h11", timeout_graceful_shutdown=DRAIN_S,  # h11 bounds the head of a request, to 64 kB
             )  # fmt: skip
             await uvicorn.Server(config).serve(sockets=[listening])
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from typing import Any
 
+import anyio
 import pytest
 
 from pollux_like import ConfigurationError, Environment, Input, ToolDeclaration, ToolResult
 from pollux_like.errors import StoreDamagedError, UnknownConversationError
 from pollux_like.sealing import ContinuationSealer
-from pollux_like.store import Branch, ConversationStore, Reader, reading
+from pollux_like.store import Branch, ConversationStore, Reader, reading, rows
 from pollux_like.store.database import Transaction
 from pollux_like.testing import Scripted, call, say
 
@@ -126,3 +129,36 @@ async def test_damage_is_an_error_here_too(factory: Callable[..., ConversationSt
         ):  # fmt: skip
             with pytest.raises(StoreDamagedError):
                 await read
+
+
+async def test_a_read_that_is_cancelled_ends_with_the_part_it_is_at(
+    factory: Callable[..., ConversationStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "PAGE_TURNS", 1)
+    read: list[int] = []
+    begun, goes_on = threading.Event(), threading.Event()
+    transcript = rows.transcript
+
+    def slow(tx: Transaction, opened: Any, head: Any, first: int, last: int) -> Any:
+        read.append(first)
+        begun.set()
+        goes_on.wait(10)
+        return transcript(tx, opened, head, first, last)
+
+    monkeypatch.setattr(rows, "transcript", slow)
+    async with factory() as store:
+        await talked(store, "long", 6)
+        async with anyio.create_task_group() as group:
+
+            async def find() -> None:
+                await Reader(store).find("long", "nowhere", scope="s")
+
+            group.start_soon(find)
+            while not begun.is_set():
+                await anyio.sleep(0.001)
+            group.cancel_scope.cancel()
+            with anyio.CancelScope(shield=True):
+                await anyio.sleep(0.01)
+            goes_on.set()
+        assert read == [1]
+        assert (await Reader(store).find("long", "answer 6", scope="s"))[1][0].seq == 6

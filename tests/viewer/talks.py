@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 
 from pollux_like import APIError, Config, Environment, Input, ToolDeclaration, ToolResult, Usage, canonical
 from pollux_like.messages import Message, ToolCall
@@ -39,13 +40,33 @@ async def long(
     store: ConversationStore, id: str, turns: int, *, scope: str = "default", title: str | None = None
 ) -> None:
     """A transcript of so many turns, without states behind it: nothing that is looked at reads one."""
+    await written(store, id, [_turn(number) for number in range(1, turns + 1)], scope, title)
+
+
+async def told(
+    store: ConversationStore, id: str, usages: Sequence[Usage | None], *, scope: str, said: Sequence[str] = (),
+    model: str = "made-1",
+) -> None:  # fmt: skip
+    """The same with the usage, the input and the model of each turn as they are given."""
+    records = [
+        Record(
+            canonical.sha256(str(number)), "{}", "0" * 64, "stop", (Message("user", text), Message("assistant", "Yes.")),
+            usage, {"model": model},
+        )
+        for number, (usage, text) in enumerate(zip(usages, said or ["Well?"] * len(usages), strict=True))
+    ]  # fmt: skip
+    await written(store, id, records, scope, None)
+
+
+async def written(store: ConversationStore, id: str, records: Sequence[Record], scope: str, title: str | None) -> None:
+    """Turns as they are given, in one transaction."""
 
     def work(tx: Transaction) -> None:
         writer = uuid.uuid4().hex
         head = rows.create(tx, store.policy, scope, id, title, "{}", writer)
         box = rows.keys_of(tx, store.policy, head).box(head.segment)
-        digest = rows.append(tx, box, head.segment, 1, [_turn(number) for number in range(1, turns + 1)])
-        rows.change(tx, head, 0, writer, turns=turns, digest=digest)
+        digest = rows.append(tx, box, head.segment, 1, records)
+        rows.change(tx, head, 0, writer, turns=len(records), digest=digest)
 
     await store.database.write(work)
 

@@ -53,8 +53,8 @@ def test_it_serves_until_interrupted_and_changes_nothing(tmp_path: Path) -> None
     assert running.stdout is not None
     told = json.loads(running.stdout.readline())
     assert set(told) == {"url", "token", "pid"}
-    base, _, ticket = told["url"].partition("/?ticket=")
-    assert told["token"] != ticket
+    base, _, token = told["url"].partition("/#token=")
+    assert told["token"] == token
     headers = {"authorization": f"Bearer {told['token']}"}
     listed = httpx2.get(f"{base}/api/conversations", params={"scope": "default"}, headers=headers).json()[
         "conversations"
@@ -74,11 +74,12 @@ def test_a_person_gets_one_link(tmp_path: Path) -> None:
     line = running.stdout.readline()
     assert line.startswith("The viewer: http://127.0.0.1:")
     link = line.split()[-1]
+    base, _, token = link.partition("/#token=")
     assert httpx2.get(link).status_code == 200
-    assert httpx2.get(link).status_code == 403
+    assert httpx2.get(f"{base}/api/store", headers={"authorization": f"Bearer {token}"}).status_code == 200
     running.send_signal(signal.SIGTERM)
     _, said = running.communicate(timeout=20)
-    assert said == ""
+    assert (running.returncode, said) == (143, "")
 
 
 def test_a_sealed_store_opens_with_the_variable_of_talks(tmp_path: Path) -> None:
@@ -88,7 +89,7 @@ def test_a_sealed_store_opens_with_the_variable_of_talks(tmp_path: Path) -> None
     told = json.loads(running.stdout.readline())
     query = {"scope": "default", "id": "support-4711"}
     response = httpx2.get(
-        told["url"].partition("/?")[0] + "/api/turns",
+        told["url"].partition("/#")[0] + "/api/turns",
         params=query,
         headers={"authorization": f"Bearer {told['token']}"},
     )
@@ -134,8 +135,64 @@ def test_a_playground_that_cannot_be_opened_says_what_to_install(tmp_path: Path)
     assert running.stdout is not None
     told = json.loads(running.stdout.readline())
     response = httpx2.get(
-        told["url"].partition("/?")[0] + "/api/playground", headers={"authorization": f"Bearer {told['token']}"}
+        told["url"].partition("/#")[0] + "/api/playground", headers={"authorization": f"Bearer {told['token']}"}
     )
     assert response.json()["error"]["hint"] == 'Run: pip install "pollux-like[typed]"'
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=20)
+
+
+ENGINE = """
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+from starlette.applications import Starlette
+from pollux_like.cli import view
+
+@asynccontextmanager
+async def lifespan(app):
+    yield
+    Path(sys.argv[2]).write_text("closed")
+
+view.run(sys.argv[1], None, "127.0.0.1", 0, lambda: Starlette(lifespan=lifespan), open=False, as_json=True)
+"""
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_an_open_engine_is_closed_however_the_viewer_is_ended(tmp_path: Path, ending: signal.Signals) -> None:
+    closed = tmp_path / "closed"
+    running = subprocess.Popen(
+        [sys.executable, "-c", ENGINE, filled(tmp_path / "talks.db"), str(closed)], stdout=subprocess.PIPE, text=True,
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert running.stdout is not None
+    told = json.loads(running.stdout.readline())
+    base, headers = told["url"].partition("/#")[0], {"authorization": f"Bearer {told['token']}"}
+    assert httpx2.get(f"{base}/api/playground", headers=headers).status_code == 200
+    assert not closed.exists()
+    with httpx2.Client() as idle:  # a connection that is kept alive holds nothing up
+        assert idle.get(f"{base}/").status_code == 200
+        running.send_signal(ending)
+        running.communicate(timeout=20)
+    assert closed.read_text() == "closed"
+
+
+def test_the_command_line_of_a_browser_shows_no_token(tmp_path: Path) -> None:
+    noted = tmp_path / "noted"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {noted}.new && mv {noted}.new {noted}\n')
+    browser.chmod(0o755)
+    running = started("--store", filled(tmp_path / "talks.db"), "--json", "--open", BROWSER=str(browser))
+    assert running.stdout is not None
+    told = json.loads(running.stdout.readline())
+    base = told["url"].partition("/#")[0]
+    while httpx2.get(f"{base}/").status_code != 200 or not noted.exists():
+        assert running.poll() is None
+    shown = noted.read_text().strip()
+    assert shown.startswith(f"{base}/#ticket=")
+    assert told["token"] not in shown
+    ticket = shown.partition("=")[2]
+    opened = httpx2.get(f"{base}/api/open", headers={"authorization": f"Bearer {ticket}"})
+    assert opened.json() == {"token": told["token"]}
     running.send_signal(signal.SIGINT)
     running.communicate(timeout=20)

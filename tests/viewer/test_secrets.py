@@ -11,8 +11,10 @@ from viewer import talks
 from viewer.conftest import Viewer
 
 from pollux_like import Input
+from pollux_like.messages import Message
 from pollux_like.sealing import ContinuationSealer
 from pollux_like.store import open_store
+from pollux_like.store.records import Record
 from pollux_like.testing import Scripted, call, say, think
 
 pytestmark = pytest.mark.anyio
@@ -101,3 +103,24 @@ async def test_a_sealed_store_is_read_with_its_keys_only(url: str) -> None:
         assert (response.status_code, response.json()["error"]["code"]) == (500, "store")
         assert "sealed" in response.json()["error"]["message"]
         assert len((await viewer.api("conversations", scope="default"))["conversations"]) == 4
+
+
+async def test_details_that_are_not_for_display_stay_on_the_server(url: str) -> None:
+    details = {
+        "model": "made-1",
+        "request_id": "REQUEST-ID",
+        "raw": "RAW-FINISH",
+        "brought": 7,
+        "other": "OTHER-DETAIL",
+    }
+    said = '["SAID-APART",null]'
+    record = Record("d" * 64, "STATE-LINE", "f" * 64, "stop", (Message("user", "Hi"),), None, details, said)
+    async with open_store(url) as store:
+        await talks.written(store, "talk", [record], "s", None)
+        viewer = Viewer(store)
+        told = ""
+        for path in ("conversations", "conversation", "turns", "usage", "find", "tree", "search"):
+            told += (await viewer.ask(f"/api/{path}", scope="s", id="talk", words="i")).text
+    assert "made-1" in told
+    hidden = ["REQUEST-ID", "RAW-FINISH", "OTHER-DETAIL", "STATE-LINE", "SAID-APART", "d" * 64, "f" * 64, "brought"]
+    assert [text for text in hidden if text in told] == []

@@ -44,11 +44,12 @@ export async function showList(scope, current) {
 			count += added.length;
 			before = page.before;
 			more.hidden = before === null;
-			more.disabled = false;
 			$("status").textContent = count ? `${many(count, "conversation")}${before === null ? "" : ", and older ones"}` : "There is no conversation in this scope.";
 			return added[0];
 		} catch (error) {
 			told(error, $("status"));
+		} finally {
+			more.disabled = false;
 		}
 	}
 	list.addEventListener("older", async () => {

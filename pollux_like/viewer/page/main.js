@@ -1,6 +1,6 @@
 // The page as a whole: the address, the keys, and what is shown where.
 
-import {el, get, plain, problem, visible} from "./dom.js";
+import {el, get, keep, plain, problem, visible} from "./dom.js";
 import * as list from "./list.js";
 import {href, route} from "./route.js";
 import {Talk} from "./talk.js";
@@ -22,15 +22,17 @@ async function playground() {
 	blank(el("p", {role: "status"}, "Opening the engine of the playground …"));
 	try {
 		const {path} = await get("playground");
+		if (document.body.dataset.view !== "playground") return;
 		blank(el("h2", null, "Playground"), el("p", null, "Typed conversations: values with evidence out of a conversation. It reads nothing of the store."),
 			el("p", null, el("a", {href: path, class: "go"}, "Open the playground")));
 		main.querySelector("a").focus();
 	} catch (error) {
-		blank(el("h2", null, "Playground"), problem(error));
+		if (document.body.dataset.view === "playground") blank(el("h2", null, "Playground"), problem(error));
 	}
 }
 
 async function follow() {
+	if (!store) return;  // `read` follows
 	const wanted = route();
 	const scope = wanted.scope ?? $("scope").value;
 	if ([...$("scope").options].some((option) => option.value === scope)) $("scope").value = scope;
@@ -124,7 +126,17 @@ $("scope").addEventListener("change", () => { location.hash = href({scope: $("sc
 $("help").addEventListener("click", () => $("keys").showModal());
 $("reload").addEventListener("click", read);
 $("skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
-window.addEventListener("hashchange", follow);
 
-if (location.search) history.replaceState(null, "", location.pathname + location.hash);  // the ticket is spent
-read();
+// Take the secret of a link out of the address. Whether there was one; the next read tells of a ticket that was spent.
+async function entered() {
+	const given = new URLSearchParams(location.hash.slice(1));
+	const [token, ticket] = [given.get("token"), given.get("ticket")];
+	if (!token && !ticket) return false;
+	history.replaceState(null, "", "/");
+	if (token) keep(token);
+	else await get("open", {}, undefined, ticket).then((opened) => keep(opened.token), () => null);
+	return true;
+}
+
+window.addEventListener("hashchange", async () => void ((await entered()) ? read() : follow()));
+entered().then(read);

@@ -50,7 +50,7 @@ function draw(bars, width, chosen) {
 		for (const part of [0, 0.5, 1]) {
 			const y = base - part * (high - 24);
 			const label = svg("text", {x: LEFT - 8, y: y + 4, class: "tick", "text-anchor": "end"});
-			label.textContent = number(top * part);
+			label.textContent = top < 1e6 ? number(top * part) : (top * part).toLocaleString("en", {notation: "compact"});
 			picture.append(svg("line", {x1: LEFT, x2: width - 8, y1: y, y2: y, class: part ? "grid" : "axis"}), label);
 		}
 		const heading = svg("text", {x: LEFT, y: above + 12, class: "heading"});

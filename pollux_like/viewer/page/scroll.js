@@ -3,12 +3,19 @@
 // A row that was never measured counts with the mean height of the first ones. The row at the upper edge is the anchor:
 // when heights become known, it stays where it is.
 
+// No browser has a sheet of any height: beyond HIGHEST pixels the middle of it is shorter than what it stands for. A near
+// move (wheel, keys) goes as far as it looks, a far one (the bar) to its part of the whole.
+
 const BEYOND = 500;  // pixels above and below the sight that are on the page too
+const HIGHEST = 10e6;
+const EDGE = 1e5;  // pixels at either end of the sheet that stand for themselves
+const MIDDLE = HIGHEST - 2 * EDGE;
+const NEAR = 3000;
 
 export class Scroller {
 	// `draw(index)`: the element of a row; `has(index)`: whether its data is there; `need(first, last)`: told what is not.
 	constructor(box, count, {draw, has, need}) {
-		Object.assign(this, {box, draw, has, need, rows: new Map(), guess: 140, guessed: false, ours: -1});
+		Object.assign(this, {box, draw, has, need, rows: new Map(), guess: 140, guessed: false, ours: -1, y: 0, near: false});
 		this.sheet = document.createElement("div");
 		this.sheet.className = "sheet";
 		this.strip = document.createElement("div");
@@ -18,8 +25,10 @@ export class Scroller {
 		this.watch = new ResizeObserver(() => this.measure());
 		this.watch.observe(box);
 		this.listen = () => {
-			if (Math.abs(this.box.scrollTop - this.ours) < 1) return;
-			this.hold(this.box.scrollTop);
+			const by = this.box.scrollTop - this.ours;
+			if (Math.abs(by) < 1) return;
+			this.near = Math.abs(by) < NEAR;
+			this.hold(this.near ? this.y + by : this.inner(this.box.scrollTop));
 			this.ask();
 		};
 		box.addEventListener("scroll", this.listen, {passive: true});
@@ -80,19 +89,35 @@ export class Scroller {
 		return Math.max(0, Math.min(y, this.top(this.count) - this.box.clientHeight));
 	}
 
+	// Pixels of the rows that the sheet has no room for; and from a height of the rows to one of the sheet, and back.
+	over() {
+		return Math.max(0, this.top(this.count) - HIGHEST);
+	}
+
+	outer(y) {
+		const over = this.over();
+		return y < EDGE || !over ? y : y > HIGHEST + over - EDGE ? y - over : EDGE + ((y - EDGE) * MIDDLE) / (MIDDLE + over);
+	}
+
+	inner(x) {
+		const over = this.over();
+		return x < EDGE || !over ? x : x > HIGHEST - EDGE ? x + over : EDGE + ((x - EDGE) * (MIDDLE + over)) / MIDDLE;
+	}
+
 	ask() {
 		if (!this.asked) this.asked = requestAnimationFrame(() => { this.asked = 0; this.show(); });
 	}
 
 	go(index) {
 		this.anchor = {index: Math.max(0, Math.min(index, this.count - 1)), offset: 0};
+		this.near = false;
 		this.show();
 	}
 
 	// Bring a row that is in sight only in part into it; another one to the upper edge.
 	reveal(index) {
 		const height = this.heights[index] || this.guess;
-		const top = this.top(index) - this.box.scrollTop;
+		const top = this.top(index) - this.y;
 		if (top >= 0 && top + Math.min(height, this.box.clientHeight) <= this.box.clientHeight) return;
 		this.go(index);
 	}
@@ -128,7 +153,6 @@ export class Scroller {
 			if (row.parentNode !== this.strip || row.previousSibling !== before) this.strip.insertBefore(row, before ? before.nextSibling : this.strip.firstChild);
 			before = row;
 		}
-		this.strip.style.transform = `translateY(${this.top(first)}px)`;
 	}
 
 	put(index, old) {
@@ -173,11 +197,15 @@ export class Scroller {
 	}
 
 	place() {
-		this.sheet.style.height = `${this.top(this.count)}px`;
-		const y = this.held();
-		if (Math.abs(this.box.scrollTop - y) >= 1) this.box.scrollTop = y;
+		this.sheet.style.height = `${this.top(this.count) - this.over()}px`;
+		this.y = this.held();
+		const x = this.outer(this.y);
+		const between = (height) => height > EDGE && height < HIGHEST - EDGE;
+		const stays = this.near && this.over() && between(x) && between(this.box.scrollTop);
+		if (!stays && Math.abs(this.box.scrollTop - x) >= 1) this.box.scrollTop = x;
 		this.ours = this.box.scrollTop;
 		const first = Math.min(...this.rows.keys());
-		if (Number.isFinite(first)) this.strip.style.transform = `translateY(${this.top(first)}px)`;
+		const shift = this.over() ? this.ours - this.y : 0;
+		if (Number.isFinite(first)) this.strip.style.transform = `translateY(${this.top(first) + shift}px)`;
 	}
 }

@@ -8,14 +8,18 @@ import {showTree} from "./tree.js";
 import {drawInput, drawTurn, emptyTurn} from "./turn.js";
 
 const CHUNK = 40;
-const KEPT = 1200;  // turns that stay in memory
+const KEPT = 1200;  // turns that stay in memory, or fewer where they have
+const HEAVY = 40e6;  // more characters
+const STEP = 5e5;  // characters of a long text that come onto the page at a time
 const TABS = [["transcript", "Transcript"], ["usage", "Usage"], ["branches", "Branches"], ["details", "Details"]];
+
+const weight = (turn) => turn.messages.reduce((sum, one) => sum + one.text.length + (one.calls || []).reduce((all, call) => all + call.text.length, 0), 0);
 
 export class Talk {
 	constructor(main, scope, id, words) {
-		Object.assign(this, {main, scope, id, words, turns: new Map(), places: null, place: -1, current: 1, tab: "transcript"});
+		Object.assign(this, {main, scope, id, words, turns: new Map(), places: null, place: -1, current: 1, tab: "transcript", wanted: null});
 		this.ending = new AbortController();
-		this.view = {words, open: new Set(), waits: new Set(), count: 0, link: (seq) => this.link({turn: seq}), whole: (seq) => this.whole(seq)};
+		this.view = {words, open: new Set(), waits: new Set(), reach: new Map(), count: 0, link: (seq) => this.link({turn: seq}), whole: (seq) => this.whole(seq)};
 	}
 
 	link(fields) {
@@ -28,6 +32,7 @@ export class Talk {
 	}
 
 	async open(turn) {
+		this.wanted = turn;
 		try {
 			await this.overview();
 		} catch (error) {
@@ -38,8 +43,9 @@ export class Talk {
 		this.scroller = new Scroller(this.box, this.seen.turns, {
 			draw: (index) => this.draw(index + 1), has: (index) => this.turns.has(index + 1), need: (first, last) => this.need(first + 1, last + 1),
 		});
-		this.go(turn || 1, turn !== null);
-		if (this.words) this.find(this.words, turn);
+		const focus = this.wanted !== null;
+		this.go(this.wanted ?? 1, focus);
+		if (this.words) this.find(this.words, focus ? this.wanted : null);
 		return true;
 	}
 
@@ -96,22 +102,20 @@ export class Talk {
 	async fetch(first, last) {
 		if (this.fetching) this.fetching.abort();
 		const fetching = (this.fetching = new AbortController());
-		this.ending.signal.addEventListener("abort", () => fetching.abort());
 		const from = Math.max(1, first - 4);
 		const to = Math.min(this.seen.turns, Math.max(last, from + CHUNK - 1), from + 99);
 		this.asked = [from, to];
 		try {
-			const page = await get("turns", {scope: this.scope, id: this.id, first: from, last: to}, fetching.signal);
+			const page = await get("turns", {scope: this.scope, id: this.id, first: from, last: to}, AbortSignal.any([this.ending.signal, fetching.signal]));
 			this.asked = null;
-			if (page.version !== this.seen.version) await this.changed();
+			if (page.version !== this.seen.version) return void (await this.changed());
 			for (const turn of page.turns) {
 				this.turns.delete(turn.seq);
 				this.turns.set(turn.seq, turn);
 			}
-			for (const seq of this.turns.keys()) {
-				if (this.turns.size <= KEPT) break;
-				this.turns.delete(seq);
-			}
+			let left = HEAVY;
+			for (const [at, turn] of [...this.turns.values()].reverse().entries())
+				if (at >= KEPT || (left -= weight(turn)) < 0) this.turns.delete(turn.seq);
 			if (page.turns.length) this.scroller.show();
 		} catch (error) {
 			if (fetching === this.fetching) this.asked = null;
@@ -124,6 +128,7 @@ export class Talk {
 		const at = this.current;
 		await this.overview();
 		this.turns.clear();
+		this.view.reach.clear();
 		const tab = this.tab;
 		const focused = this.box.contains(document.activeElement);
 		this.build();
@@ -134,9 +139,12 @@ export class Talk {
 	}
 
 	async whole(seq) {
+		this.view.reach.set(seq, (this.view.reach.get(seq) ?? 0) + STEP);
+		if (this.turns.get(seq)?.whole) return void this.scroller.redraw(seq - 1);
 		try {
 			const page = await get("turns", {scope: this.scope, id: this.id, first: seq, last: seq, whole: 1}, this.ending.signal);
-			if (page.turns[0]) this.turns.set(seq, page.turns[0]);
+			if (page.version !== this.seen.version) return void (await this.changed());
+			this.turns.set(seq, {...page.turns[0], whole: true});
 			this.scroller.redraw(seq - 1);
 		} catch (error) {
 			told(error, this.found);
@@ -149,7 +157,8 @@ export class Talk {
 	}
 
 	go(seq, focus = false) {
-		if (!this.seen.turns) return;
+		this.wanted = seq;
+		if (!this.scroller || !this.seen.turns) return;
 		const to = Math.max(1, Math.min(this.seen.turns, Math.floor(seq)));
 		if (this.tab !== "transcript") this.show("transcript");
 		this.scroller.go(to - 1);
@@ -225,7 +234,7 @@ export class Talk {
 		const seen = this.seen;
 		const rows = [
 			["Id", visible(seen.id)], ["Title", seen.title ? visible(seen.title) : "none"], ["Scope", visible(this.scope)],
-			["Turns", number(seen.turns)], ["Revision", number(seen.revision)], ["Created", time(seen.created_at)], ["Changed", time(seen.updated_at)],
+			["Turns", number(seen.turns)], ["Revision", number(seen.revision)], ["Time zone", Intl.DateTimeFormat().resolvedOptions().timeZone], ["Created", time(seen.created_at)], ["Changed", time(seen.updated_at)],
 			["Open tool calls", seen.open_calls.length ? visible(seen.open_calls.map((call) => `${call.name} (${call.id})`).join(", ")) : "none"],
 		];
 		panel.replaceChildren(
@@ -242,8 +251,10 @@ export class Talk {
 			f: () => { this.show("transcript"); document.getElementById("find").select(); },
 			g: () => { this.show("transcript"); document.getElementById("go").select(); },
 		};
-		if (tab) this.show(tab[0]);
-		else if (keys[key]) keys[key]();
+		if (tab) {
+			this.show(tab[0]);
+			this.tabs.children[Number(key) - 1].focus();
+		} else if (keys[key]) keys[key]();
 		else return false;
 		return true;
 	}

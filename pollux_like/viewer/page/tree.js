@@ -66,6 +66,7 @@ export async function showTree(panel, {scope, id, signal}) {
 		tree.addEventListener("keydown", (event) => keys(event, [...tree.querySelectorAll("[role=treeitem]")]));
 		const said = branches.length === 1 ? "This conversation has no forks." : `${many(branches.length, "conversation")} on an axis of ${many(most, "turn")}. Turns of the parent are pale.`;
 		panel.replaceChildren(el("p", {class: "facts"}, said), tree);
+		tree.querySelector("[aria-current]").scrollIntoView({block: "nearest"});
 	} catch (error) {
 		told(error, panel);
 	}

@@ -8,10 +8,15 @@ const FINISHES = {
 };
 const ROLES = {user: "User", assistant: "Assistant", tool: "Tool"};
 
-function cut(part, whole) {
-	const left = part.chars - [...part.text].length;
-	if (left <= 0) return null;
-	return el("button", {type: "button", class: "whole", click: whole}, `Show all ${many(part.chars, "character")}`);
+const SENT = 16_000;  // most UTF-16 units of a text that the server cut
+
+// How much of a text is shown, and the button for more of it.
+function cut(part, view) {
+	const reach = view.reach.get(view.seq);
+	let text = reach === undefined ? part.text : part.text.slice(0, reach);
+	if (text.length < part.text.length && /[\ud800-\udbff]$/.test(text)) text = text.slice(0, -1);
+	const more = text.length < part.text.length || (text.length <= SENT && [...text].length < part.chars);
+	return [text, more ? el("button", {type: "button", class: "whole", click: view.whole}, `Show more of ${many(part.chars, "character")}`) : null];
 }
 
 // The first line of something that is folded.
@@ -23,8 +28,8 @@ function glance(text) {
 function fold(kind, key, title, part, view, badge) {
 	const body = el("div", {class: "folded"});
 	const fill = () => {
-		const made = pretty(part.text);
-		body.replaceChildren(el("pre", {tabindex: "0", dir: "auto"}, visible(made === null ? part.text : made, view.words)), cut(part, view.whole) || "");
+		const [text, more] = cut(part, view);
+		body.replaceChildren(el("pre", {tabindex: "0", dir: "auto"}, visible(pretty(text) ?? text, view.words)), more || "");
 	};
 	const opened = view.open.has(key);
 	if (opened) fill();
@@ -53,9 +58,10 @@ function result(one, key, view) {
 function message(one, at, view) {
 	if (one.role === "tool") return result(one, `${view.seq}.${at}`, view);
 	const calls = (one.calls || []).map((asked, index) => call(asked, `${view.seq}.${at}.${index}`, view));
+	const [text, more] = cut(one, view);
 	return el("section", {class: `message ${one.role}${view.refusal === at ? " refusal" : ""}`, "aria-label": ROLES[one.role]},
 		el("h3", null, view.refusal === at ? "Assistant · refusal" : ROLES[one.role]),
-		one.text ? el("div", {class: "text", dir: "auto"}, visible(one.text, view.words)) : null, cut(one, view.whole), ...calls);
+		text ? el("div", {class: "text", dir: "auto"}, visible(text, view.words)) : null, more, ...calls);
 }
 
 const marks = (seq, view) => ({tabindex: "-1", "aria-posinset": seq, "aria-setsize": view.count, "aria-label": `Turn ${seq}`, "data-seq": seq});
@@ -63,7 +69,7 @@ const marks = (seq, view) => ({tabindex: "-1", "aria-posinset": seq, "aria-setsi
 const tokens = (usage) => `${number(usage[0])} in · ${number(usage[3])} out`;
 
 // `view`: words to mark, `open` folds by key, ids of calls that wait (`waits`), `count` of turns, `link` to the turn,
-// `whole(seq)` to fetch texts that were cut.
+// `whole(seq)` to show more of texts that were cut, `reach` of them by turn.
 export function drawTurn(turn, view) {
 	const refusal = turn.refused ? turn.messages.length - 1 : -1;
 	const inner = {...view, seq: turn.seq, refusal, whole: () => view.whole(turn.seq), waits: turn.seq === view.count ? view.waits : new Set()};
