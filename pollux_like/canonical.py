@@ -19,8 +19,9 @@ MAX_DEPTH = 100
 """Deepest nesting of arrays and objects that is accepted in any JSON value. Far above any real tool schema or call."""
 
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[^ \t\n\r"]+', re.DOTALL)
-_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'  # possessive: a way back would cost a hundred bytes for each character
+_TOKENS = re.compile(_STRING + r'|[^ \t\n\r"]+', re.DOTALL)
+_STRINGS = re.compile(_STRING, re.DOTALL)
 _BRACKETS = re.compile(r"[\[\]{}]")
 
 
@@ -205,8 +206,14 @@ def member(text: str, name: str) -> str:
 
 
 def elements(text: str) -> tuple[str, ...]:
-    """Cut the text of one JSON array into the texts of its elements, each minified but otherwise as it stands."""
-    return tuple(map(minify, _slices(text, 0)[0]))
+    """Cut the text of one JSON array into the texts of its elements, each minified but otherwise as it stands.
+
+    Raises JSONPolicyError where the text is no array.
+    """
+    found, end = _slices(text, 0)
+    if text[end:].strip(" \t\n\r"):
+        raise JSONPolicyError("the text is not a valid JSON array")
+    return tuple(map(minify, found))
 
 
 def _slices(text: str, at: int) -> tuple[list[str], int]:
@@ -288,7 +295,7 @@ def unspliced(text: str, key: str) -> tuple[dict[str, Any], tuple[str, ...]]:
     if head is None:  # a value of the head has a member of that name
         at = next((start for name, start, _ in _places(text) if name == key), -1) - len(key) - 3
         head = _head(text, at)
-    if head is None:
+    if head is None or key in head:
         raise JSONPolicyError(f"the text has no array {key!r}")
     items, end = _slices(text, at + len(key) + 3)
     if text[end:] != "}":
@@ -298,7 +305,7 @@ def unspliced(text: str, key: str) -> tuple[dict[str, Any], tuple[str, ...]]:
 
 def _head(text: str, at: int) -> dict[str, Any] | None:
     """What stands before a key of the outermost object, as an object; None where it is none."""
-    if at < 1:
+    if at < 1 or text[at - 1] != ("{" if at == 1 else ","):
         return None
     try:
         head: dict[str, Any] = loads("{}" if at == 1 else text[: at - 1] + "}", unique_keys=True)

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from pollux_like.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "pollux_like.engines"
 
@@ -177,11 +180,20 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def load(name: str) -> Callable[..., Awaitable[Engine]]:
-    """The opening function of a registered engine. Raises ConfigurationError for an unknown name."""
+def _registered() -> dict[str, EntryPoint]:
     from importlib.metadata import entry_points
 
-    found = {point.name: point for point in entry_points(group=GROUP)}
+    return {point.name: point for point in entry_points(group=GROUP)}
+
+
+def names() -> tuple[str, ...]:
+    """The names of all engines, sorted."""
+    return tuple(sorted(_registered()))
+
+
+def load(name: str) -> Callable[..., Awaitable[Engine]]:
+    """The opening function of a registered engine. Raises ConfigurationError for an unknown name."""
+    found = _registered()
     if name not in found:
         raise ConfigurationError(f"engine {name!r} is unknown", hint=f"Use one of: {', '.join(sorted(found)) or '-'}")
     opened: Any = found[name].load()

@@ -2,6 +2,7 @@
 
 PolluxLikeError
 ├── ConfigurationError          bad input, found before any network I/O; names the field or index
+│   ├── MissingPackageError     a package of an extra is not installed; carries the extra; a ModuleNotFoundError too
 │   ├── SourceError             a file, URI or media type that cannot be used
 │   ├── FormatError             a conversation of blocks that a provider's format cannot hold; a ValueError too
 │   ├── SchemaError             a schema of typed values that is malformed or cannot be satisfied; carries the path
@@ -64,6 +65,37 @@ def _made(kind: type[PolluxLikeError], args: tuple[Any, ...], state: dict[str, A
 
 class ConfigurationError(PolluxLikeError):
     """Bad input. Raised before any byte leaves the process; nothing was changed."""
+
+
+class MissingPackageError(ConfigurationError, ModuleNotFoundError):
+    """A package that a feature needs is not installed. `extra` brings it; `name` is the package, as it is imported."""
+
+    def __init__(self, message: str, *, hint: str, extra: str, name: str) -> None:
+        super().__init__(message, hint=hint)
+        self.extra = extra
+        self.name = name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """`name` is no member of the dict."""
+        return _missing_again, (self.message, self.hint, self.extra, self.name)
+
+
+def _missing_again(message: str, hint: str, extra: str, name: str) -> MissingPackageError:
+    return MissingPackageError(message, hint=hint, extra=extra, name=name)
+
+
+def missing_extra(extra: str, error: ImportError, *, package: str | None = None, then: str = "") -> MissingPackageError:
+    """The error for a package that could not be imported; its hint is the command that installs it.
+
+    `package`: what to call it, where the name that is imported is another one. `then`: what to do after that.
+    """
+    name = (error.name or str(error)).partition(".")[0]
+    return MissingPackageError(
+        f"the package {package or name} is not installed",
+        hint=f'Run: pip install "pollux-like[{extra}]"{then}',
+        extra=extra,
+        name=name,
+    )
 
 
 class SourceError(ConfigurationError):

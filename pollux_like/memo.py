@@ -7,6 +7,8 @@ from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 
+_NOTHING = object()
+
 
 class Memo:
     """Mixin with one slot: results by key. Two threads may compute the same result twice; both are right."""
@@ -21,9 +23,10 @@ class Memo:
         except AttributeError:
             memo = {}
             object.__setattr__(self, "_memo", memo)
-        if key not in memo:
-            memo[key] = compute()
-        return cast("T", memo[key])
+        kept: Any = memo.get(key, _NOTHING)  # another thread may take it at any time
+        if kept is _NOTHING:
+            kept = memo[key] = compute()
+        return cast("T", kept)
 
     def take(self, key: Any) -> Any:
         """What is kept under `key`, which is forgotten here; None where nothing is."""

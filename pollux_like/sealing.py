@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pollux_like import canonical, checks
 from pollux_like.continuation import Continuation
-from pollux_like.errors import ConfigurationError, ContinuationError
+from pollux_like.errors import ConfigurationError, ContinuationError, missing_extra
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -169,11 +169,8 @@ def _derived(key: bytes, salt: bytes) -> bytes:
 def _cipher(key: bytes) -> AESGCM:
     try:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-    except ModuleNotFoundError:
-        raise ConfigurationError(
-            "sealing needs the package cryptography, which is not installed",
-            hint='Run: pip install "pollux-like[seal]"',
-        ) from None
+    except ModuleNotFoundError as error:
+        raise missing_extra("seal", error) from None
     return AESGCM(key)
 
 

@@ -40,12 +40,22 @@ class _Loop:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._running: tuple[threading.Thread, BlockingPortal] | None = None
+        self._ending = False
+
+    def _run(self, ready: concurrent.futures.Future[BlockingPortal]) -> None:
+        try:
+            anyio.run(_serve, ready)
+        except RuntimeError:
+            # Python 3.12 starts no thread at exit, and asyncio asks for one to end the executor in which it looked up
+            # the names of hosts. The loop is closed all the same.
+            if not self._ending:
+                raise
 
     def portal(self) -> BlockingPortal:
         with self._lock:
             if self._running is None:
                 ready: concurrent.futures.Future[BlockingPortal] = concurrent.futures.Future()
-                thread = threading.Thread(target=anyio.run, args=(_serve, ready), name="pollux_like", daemon=True)
+                thread = threading.Thread(target=self._run, args=(ready,), name="pollux_like", daemon=True)
                 thread.start()
                 self._running = (thread, ready.result())
             return self._running[1]
@@ -82,6 +92,7 @@ class _Loop:
     def stop(self) -> None:
         with self._lock:
             running, self._running = self._running, None
+            self._ending = True
         if running is not None:
             thread, portal = running
             portal.call(portal.stop, True)

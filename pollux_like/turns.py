@@ -23,6 +23,8 @@ STATUSES = ("stop", "tool_calls", "length", "refusal", "content_filter", "pause"
 
 _MIN_POINTED_CHARS = 12
 """Arguments from this length on are not written again: their place in an item takes about ten characters."""
+_MAX_MISSES = 8
+"""After so many calls whose arguments stand in no item none is looked for any more: saving stays linear."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ class Turn(Memo):
         if self.added:
             head["added"] = [message.to_jsonable() for message in self.added]
         if self.calls:
-            head["calls"] = [_written(call, self.native) for call in self.calls]
+            head["calls"] = _written(self.calls, self.native)
         if self.status != ("tool_calls" if self.calls else "stop"):
             head["status"] = self.status
         if self.signed:
@@ -93,6 +95,7 @@ class Turn(Memo):
         if before is not None and (stamp.provider, stamp.dialect) != (before.provider, before.dialect):
             raise ConfigurationError("a turn was issued by another provider", hint="Restore it")
         calls = _list(fields.pop("calls", []), "calls")
+        _check_places(calls, native)
         usual = "tool_calls" if calls and isinstance(calls[0], list) else "stop"
         turn = cls(
             stamp,
@@ -109,22 +112,36 @@ class Turn(Memo):
         return turn
 
 
-def _written(call: ToolCall, native: Sequence[str]) -> list[Any]:
-    """`[id, name, arguments]`, and the arguments object where it differs from what the text says.
+def _written(calls: Sequence[ToolCall], native: Sequence[str]) -> list[list[Any]]:
+    """Each `[id, name, arguments]`, and the arguments object where it differs from what the text says.
 
     Long arguments are the place where an item holds them, as a JSON string or as the object itself: its index, the
-    first character and their number.
+    first character and their number. Places follow each other, so a call is looked for behind the one before.
     """
-    fields = call.to_jsonable()
-    text = call.arguments_text
-    spellings = [canonical.dumps(text), json.dumps(text), *([text] if text.startswith("{") else [])]
-    places = (
-        [index, at, len(spelling)]
-        for spelling in dict.fromkeys(spellings)
-        for index, item in enumerate(native)
-        if len(text) >= _MIN_POINTED_CHARS and (at := item.find(spelling)) >= 0
-    )
-    return [call.id, call.name, next(places, text), *([fields["arguments"]] if "arguments" in fields else [])]
+    written: list[list[Any]] = []
+    place, missed = [0, 0, 0], 0
+    for call in calls:
+        fields = call.to_jsonable()
+        text: str = fields["arguments_text"]
+        found = None
+        if len(text) >= _MIN_POINTED_CHARS and missed < _MAX_MISSES:
+            found = _place(text, native, place[0], place[1] + place[2])
+            missed += found is None
+        place = found or place
+        more = [fields["arguments"]] if "arguments" in fields else []
+        written.append([call.id, call.name, found or text, *more])
+    return written
+
+
+def _place(text: str, native: Sequence[str], first: int, start: int) -> list[int] | None:
+    """Where the arguments stand, in the item `first` from the character `start` on, or in a later one."""
+    spellings = dict.fromkeys([canonical.dumps(text), json.dumps(text), *([text] if text.startswith("{") else [])])
+    for index in range(first, len(native)):
+        for spelling in spellings:
+            at = native[index].find(spelling, start if index == first else 0)
+            if at >= 0:
+                return [index, at, len(spelling)]
+    return None
 
 
 def _read(written: object, native: Sequence[str]) -> ToolCall:
@@ -139,6 +156,14 @@ def _read(written: object, native: Sequence[str]) -> ToolCall:
         text = _pointed(cast("list[object]", text), native)
     call = ToolCall(parts[0], parts[1], checks.text(text, "arguments"))
     return call.with_arguments(checks.json_object(parts[3], "arguments")) if parts[3:] else call
+
+
+def _check_places(calls: list[Any], native: Sequence[str]) -> None:
+    """What calls point at is at most what there is: a short line cannot stand for gigabytes."""
+    places = [call[2] for call in calls if isinstance(call, list) and len(cast("list[Any]", call)) > 2]
+    sizes = [place[2] for place in places if isinstance(place, list) and len(cast("list[Any]", place)) > 2]
+    if sum(size for size in sizes if isinstance(size, int) and size > 0) > sum(map(len, native)):
+        raise ConfigurationError("the arguments of the calls overlap", hint="Restore it")
 
 
 def _pointed(place: list[object], native: Sequence[str]) -> str:

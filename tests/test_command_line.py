@@ -93,7 +93,7 @@ def test_doctor_names_the_extra_of_a_missing_package() -> None:
     code = (
         "from importlib import metadata\nfrom pollux_like.cli import doctor\n"
         "def version(name):\n    if name == 'openai': raise metadata.PackageNotFoundError(name)\n    return '1.0'\n"
-        "doctor.version = version\ndoctor.run(online=False)"
+        "doctor.version = version\ndoctor.run(online=False, as_json=False)"
     )
     env = {**os.environ, "COLUMNS": "200"}
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env).stdout

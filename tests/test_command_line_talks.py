@@ -65,7 +65,7 @@ def test_what_is_listed_shown_and_found(url: str) -> None:
     listed = run("talks", "list", store=url).stdout
     assert "First [talk]" in listed
     assert "2 turns" in listed
-    assert [one["id"] for one in json.loads(run("talks", "list", "--json", store=url).stdout)] == ["a"]
+    assert [one["id"] for one in json.loads(run("talks", "list", "--json", store=url).stdout)["conversations"]] == ["a"]
     shown = run("talks", "show", "a", "--store", url).stdout
     assert "I am [b]Sean[/b]" in shown
     assert "\x1b" not in shown  # text of others does not steer the terminal
@@ -74,7 +74,7 @@ def test_what_is_listed_shown_and_found(url: str) -> None:
     assert parsed["transcript"][0]["messages"][1]["content"] == "Hello \x1b[31mred"
     assert parsed["pending_tool_calls"][0]["id"] == "call_1"
     assert "Book seat 12" in run("talks", "search", "SEAT 12", store=url).stdout
-    assert json.loads(run("talks", "search", "nobody", "--json", store=url, status=1).stdout) == []
+    assert json.loads(run("talks", "search", "nobody", "--json", store=url, status=3).stdout) == {"matches": []}
     exported = json.loads(run("talks", "export", "a", store=url).stdout)
     assert len(exported["continuation"]["turns"]) == 2
 
@@ -94,7 +94,7 @@ def test_forks_and_deletions(url: str) -> None:
     assert "--yes" in run("talks", "delete", "a", store=url, status=1).stderr
     receipt = json.loads(run("talks", "delete", "a", "--yes", "--json", store=url).stdout)
     assert (receipt["turns"], receipt["kept"]) == (0, 2)
-    assert "Erased 1 turns" in run("talks", "delete", json.loads(run("talks", "list", "--json", store=url).stdout)[0]["id"],
+    assert "Erased 1 turns" in run("talks", "delete", json.loads(run("talks", "list", "--json", store=url).stdout)["conversations"][0]["id"],
                                    "--yes", store=url).stdout  # fmt: skip
 
 
@@ -107,7 +107,7 @@ def test_a_verification_that_finds_something_fails(url: str, tmp_path: Path) -> 
     with connection:
         connection.execute("UPDATE pollux_like_turns SET state = CAST(state || ' ' AS BLOB) WHERE seq = 2")
     connection.close()
-    found = json.loads(run("talks", "verify", "a", "--json", store=url, status=1).stdout)
+    found = json.loads(run("talks", "verify", "a", "--json", store=url, status=3).stdout)
     assert found["problems"][0]["id"] == "a"
     assert run("talks", "show", "a", store=url, status=1).stdout == ""
 
@@ -184,7 +184,7 @@ def test_a_chat_lives_in_the_store(url: str, sim: Simulator) -> None:
     second = run("chat", "--talk", "t", store=url, stdin="Who am I?\n\nBye\n", **sim.environ())
     assert second.stdout.split("\n")[:2] == ["You are Sean.", "Bye."]
     assert [len(request.body["input"]) for request in sim.requests] == [1, 3, 5]
-    assert json.loads(run("talks", "list", "--json", store=url).stdout)[0]["turns"] == 3
+    assert json.loads(run("talks", "list", "--json", store=url).stdout)["conversations"][0]["turns"] == 3
     assert "go together" in run("chat", "--store", url, "Hi", status=1, **sim.environ()).stderr
 
 

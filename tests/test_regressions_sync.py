@@ -145,3 +145,21 @@ def test_an_interrupt_while_a_task_is_being_started_leaves_nothing_running(monke
         sim.clear()  # the request may have been given up before it was sent
         sim.reply(say("on"))
         assert sync.interact(Environment(), Input("q"), config).text == "on"
+
+
+def test_a_program_that_looked_up_a_host_ends_without_a_word() -> None:
+    """Python 3.12 starts no thread at exit, and asyncio asks for one after a look-up."""
+    program = """
+        from pollux_like import APIError, Config, Environment, Input
+        from pollux_like.sync import interact
+
+        config = Config("openai", "m", api_key="sim-key", base_url="http://localhost:9", max_attempts=1)
+        try:
+            interact(Environment(), Input("q"), config)
+        except APIError as error:
+            print(error.retryable)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], check=False, timeout=60, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")

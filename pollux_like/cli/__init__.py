@@ -1,16 +1,27 @@
-"""`pollux-like …`: chat, demo, simulate, doctor, local setup."""
+"""`pollux-like …`: the command. See docs/command-line.md."""
 
 from __future__ import annotations
 
+import json
+import os
 import sys
+
+NAME = "pollux-like"
+COMPLETING = "_POLLUX_LIKE_COMPLETE"
+"""The variable by which a shell asks for completions."""
 
 
 def main() -> None:
     """Entry point of the command. Says what to install where the extra `cli` is missing."""
+    from pollux_like.errors import missing_extra
+
     try:
         from pollux_like.cli.app import app
+        from pollux_like.cli.console import run
     except ModuleNotFoundError as error:
-        if error.name not in ("typer", "rich"):
+        if (error.name or "").partition(".")[0] not in ("typer", "rich") or COMPLETING in os.environ:
             raise
-        sys.exit('The command needs the extra cli. Run: pip install "pollux-like[cli]"')
-    app()
+        said = missing_extra("cli", error)
+        facts = {"type": type(said).__name__, "message": said.message, "hint": said.hint}
+        sys.exit(json.dumps({"error": facts}) if "--json" in sys.argv else f"{said.message}.\n{said.hint}.")
+    sys.exit(run(app, sys.argv[1:]))

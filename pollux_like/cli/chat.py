@@ -7,10 +7,14 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import typer
 
 from pollux_like import plugins, sync
-from pollux_like.cli.console import console, errors, plain, put, show_error
+from pollux_like.cli.console import FAILED, emit, errors, plain, put, show_error, working
 from pollux_like.config import Config
 from pollux_like.continuation import Continuation
 from pollux_like.environment import Environment
@@ -26,36 +30,47 @@ _PREFERRED = {
 """The model of a chat that names none, by provider; a provider with a default of its own needs no entry."""
 
 
-def run(
-    prompt: str | None,
-    provider: str | None,
-    model: str | None,
-    instructions: str | None,
-    save: Path | None,
-    resume: Path | None,
-    max_tokens: int | None,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the options of a chat say. `state`: the last line of a turn in JSON carries its continuation."""
+
+    prompt: str | None = None
+    provider: str | None = None
+    model: str | None = None
+    instructions: str | None = None
+    max_tokens: int | None = None
+    as_json: bool = False
+    state: bool = False
+
+
+def run(this: Asked, save: Path | None, resume: Path | None) -> None:
     """One message, or one per line of standard input until it ends."""
     continuation = None if resume is None else load(resume)
-    config = choose(provider, model, continuation)
-    environment = Environment(instructions=instructions)
-    announce(config)
-    for line in lines(prompt):
+    config = choose(this, continuation)
+    environment = Environment(instructions=this.instructions)
+    announce(this, config)
+    for line in lines(this):
         given = Input(line, continuation=continuation, history=None if continuation else ())
         try:
-            with sync.stream(environment, given, config, max_tokens=max_tokens) as events:
-                continuation = shown(events).continuation
+            with sync.stream(environment, given, config, max_tokens=this.max_tokens) as events:
+                continuation = shown(this, config, events).continuation
         except PolluxLikeError as error:
-            show_error(error)
-            if prompt is not None:
-                sys.exit(1)
+            failed(this, error)
             continue
         if save is not None and continuation is not None:
             store(save, continuation)
 
 
-def choose(provider: str | None, model: str | None, continuation: Continuation | None) -> Config:
+def failed(this: Asked, error: PolluxLikeError) -> None:
+    """Show a turn's error: the end of a chat of one message, and no more than that in a loop."""
+    show_error(error, as_json=this.as_json)
+    if this.prompt is not None:
+        raise typer.Exit(FAILED)
+
+
+def choose(this: Asked, continuation: Continuation | None) -> Config:
     """The continuation's own provider and model, else what was asked for, else the first provider with a key."""
+    provider, model = this.provider, this.model
     if continuation is not None:
         return Config(provider or continuation.provider, model or continuation.model)
     if provider is None:
@@ -67,37 +82,87 @@ def _has_key(name: str) -> bool:
     return name in plugins.names() and any(os.environ.get(key) for key in plugins.load(name).key_variables)
 
 
-def announce(config: Config) -> None:
+def announce(this: Asked, config: Config) -> None:
     """Who answers."""
-    put((plain(f"{config.provider} · {config.model or vendor_of(config).default_model}"), "dim"), to=errors)
+    model = config.model or vendor_of(config).default_model
+    if this.as_json:
+        emit({"type": "start", "provider": config.provider, "model": model})
+    else:
+        put((plain(f"{config.provider} · {model}"), "dim"), to=errors)
 
 
-def lines(prompt: str | None) -> Iterator[str]:
+def lines(this: Asked) -> Iterator[str]:
     """The prompt, or the lines of standard input until it ends; empty ones say nothing."""
-    interactive = sys.stdin.isatty()
+    prompt, interactive = this.prompt, sys.stdin.isatty()
     while prompt is None:
         try:
-            line = console.input("[bold]you ›[/bold] ") if interactive else input()
+            line = errors.input("[bold]you ›[/bold] ") if interactive else input()
         except EOFError:
             return
+        except UnicodeDecodeError:
+            raise ConfigurationError("standard input is no text in UTF-8", hint="Convert it first") from None
         if line.strip():
             yield line
     if prompt.strip():
         yield prompt
 
 
-def shown(events: Iterable[Event]) -> Output:
+def shown(this: Asked, config: Config, events: Iterable[Event]) -> Output:
     """Print a turn as it comes."""
     output: Output | None = None
-    for event in events:
-        if event.type == "text_delta":
+    for event in _awaited(this, config, iter(events)):
+        if this.as_json:
+            _line(event)
+        elif event.type == "text_delta":
             put(plain(event.text), end="")
         elif event.type == "notice" and event.notice is not None:
             put((plain(event.notice.message), "dim"), to=errors)
         output = event.output or output
     assert output is not None  # a stream ends in done or raises
-    put((f"({output.finish.status})" if output.finish.status != "stop" else "", "dim"))
+    if this.as_json:
+        whole(this, output)
+    else:
+        put((f"({output.finish.status})" if output.finish.status != "stop" else "", "dim"))
     return output
+
+
+def _awaited(this: Asked, config: Config, events: Iterator[Event]) -> Iterator[Event]:
+    """The same events; the terminal shows that work goes on until the model says something."""
+    embedded = config.provider == "local" and config.base_url is None
+    label = "The embedded model loads and reads" if embedded else f"Waiting for {config.provider}"
+    held: list[Event] = []
+    with working(label, as_json=this.as_json):
+        for event in events:
+            held.append(event)
+            if event.type not in ("start", "notice", "reasoning_delta"):
+                break
+    yield from held
+    yield from events
+
+
+def _line(event: Event) -> None:
+    """An event of use to a program, as a line. What the model thinks, and pieces of arguments, are not."""
+    if event.type == "text_delta":
+        emit({"type": event.type, "text": event.text})
+    elif event.tool_call is not None:
+        emit({"type": event.type, "tool_call": event.tool_call.to_jsonable()})
+    elif event.notice is not None:
+        emit({"type": event.type, "notice": {"kind": event.notice.kind, "message": event.notice.message}})
+    elif event.usage is not None:
+        emit({"type": event.type, "usage": event.usage.to_jsonable()})
+    elif event.finish is not None:
+        emit({"type": event.type, "finish": {"status": event.finish.status, "raw": event.finish.raw}})
+
+
+def whole(this: Asked, output: Output) -> None:
+    """A turn that is complete: in JSON the last line of it, its state apart unless that is asked for."""
+    if not this.as_json:
+        put(plain(output.text))
+        return
+    said: dict[str, Any] = {"type": "turn", **output.to_jsonable()}
+    if not this.state:
+        del said["continuation"]
+    emit(said)
 
 
 def load(path: Path) -> Continuation:

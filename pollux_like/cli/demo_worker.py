@@ -13,6 +13,7 @@ from pollux_like.cli.chat import load, store
 from pollux_like.config import Config
 from pollux_like.continuation import Continuation
 from pollux_like.environment import Environment
+from pollux_like.errors import PolluxLikeError
 from pollux_like.input import Input
 from pollux_like.messages import ToolResult
 from pollux_like.output import Output
@@ -97,9 +98,16 @@ def _kept(file: Path, output: Output, ran: list[str]) -> Continuation:
 
 def main() -> None:
     """`python -m pollux_like.cli.demo_worker talk|work FILE …`"""
-    kind, file, *rest = sys.argv[1:]
+    try:
+        _work(*sys.argv[1:])
+    except PolluxLikeError as error:
+        report(error={"message": error.message, "hint": error.hint})
+        sys.exit(1)
+
+
+def _work(kind: str, file: str, *rest: str) -> None:
     if kind == "talk":
-        anyio.run(talk, Path(file), rest)
+        anyio.run(talk, Path(file), list(rest))
         return
     provider, model, base_url, stop = rest
 

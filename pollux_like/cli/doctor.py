@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import cast
 
-from rich.table import Table
-from rich.text import Text
-
 from pollux_like import plugins
-from pollux_like.cli.console import console
+from pollux_like.cli.console import console, emit, working
 from pollux_like.config import Config
 from pollux_like.provider import Vendor
 
@@ -18,20 +17,50 @@ TIMEOUT_S = 3.0
 """How long an endpoint may take to answer."""
 
 
-def run(*, online: bool) -> None:
-    """Print one row per provider."""
-    table = Table(title=f"pollux-like {version('pollux-like')}")
-    for heading in ("provider", "packages", "key", "endpoint", "state"):
-        table.add_column(heading, overflow="fold")
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is so for one provider. `packages`: their versions, None where one is missing. `key`: the variable that is
+    set, or None; `key_needed`: whether there has to be one. `state`: ready, or what to do."""
+
+    provider: str
+    packages: dict[str, str | None]
+    key: str | None
+    key_needed: bool
+    endpoint: str
+    state: str
+
+
+def run(*, online: bool, as_json: bool) -> None:
+    """Print one row per provider, or one object."""
+    with working("Asking the endpoints", as_json=as_json, quiet=not online):
+        found = list(_findings(online))
+    if as_json:
+        emit({"version": version("pollux-like"), "providers": [asdict(one) for one in found]})
+    else:
+        _print(found)
+
+
+def _findings(online: bool) -> Iterator[Finding]:
     for name in plugins.names():
         vendor = cast("Vendor", plugins.load(name))
         packages = {package: _installed(package) for package in vendor.packages}
         key = next((variable for variable in vendor.key_variables if os.environ.get(variable)), None)
         endpoint = vendor.endpoint(Config(name))
-        shown = ", ".join(f"{package} {found or '(missing)'}" for package, found in packages.items()) or "-"
-        said = f"{key} is set" if key else ("not needed" if not vendor.key_variables else "not set")
-        cells = (name, shown, said, endpoint, _state(vendor, packages, key, endpoint, online))
-        table.add_row(*map(Text, cells))  # brackets are no markup: "pollux-like[gemini]"
+        state = _state(vendor, packages, key, endpoint, online)
+        yield Finding(name, packages, key, bool(vendor.key_variables), endpoint, state)
+
+
+def _print(found: list[Finding]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=f"pollux-like {version('pollux-like')}")
+    for heading in ("provider", "packages", "key", "endpoint", "state"):
+        table.add_column(heading, overflow="fold")
+    for one in found:
+        packages = ", ".join(f"{name} {there or '(missing)'}" for name, there in one.packages.items()) or "-"
+        key = f"{one.key} is set" if one.key else "not set" if one.key_needed else "not needed"
+        table.add_row(*map(Text, (one.provider, packages, key, one.endpoint, one.state)))  # brackets are no markup
     console.print(table)
 
 

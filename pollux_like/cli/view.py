@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
+import signal
+import sys
 import webbrowser
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -11,9 +12,8 @@ from typing import Any
 
 import anyio
 
-from pollux_like.cli import talks, typed
-from pollux_like.cli.console import put
-from pollux_like.errors import ConfigurationError
+from pollux_like.cli import stores, typed
+from pollux_like.cli.console import emit, put
 from pollux_like.store import ConversationStore, open_store
 from pollux_like.store.inputs import name as checked_name
 from pollux_like.store.opening import file_of
@@ -27,10 +27,9 @@ def run(
 
     Raises ConfigurationError, and what opening the store raises. Tables are never brought up to date here.
     """
-    _room()
     from pollux_like.viewer import Access, make_app, serve
 
-    store_url, sealer = talks.source(url)
+    store_url, sealer = stores.source(url)
     if scope is not None:
         checked_name(scope, "--scope")
     access = Access()
@@ -38,11 +37,11 @@ def run(
     def ready(bound: int) -> None:
         link = access.url(host, bound)
         if as_json:
-            print(json.dumps({"url": link, "token": access.token, "pid": os.getpid()}), flush=True)
+            emit({"url": link, "token": access.token, "pid": os.getpid()})
         else:
             put(f"The viewer: {link}")
-            put(("The link opens one browser, once. Ctrl-C ends the viewer.", "dim"))
-        if open and not webbrowser.open(link):
+            put(("Whoever has the link may read. Ctrl-C ends the viewer, and the link with it.", "dim"))
+        if open and not webbrowser.open(access.url_once(host, bound)):
             put(("No browser could be opened.", "yellow"))
 
     async def main() -> None:
@@ -51,7 +50,19 @@ def run(
             app = make_app(store, access, scope=scope, name=_name(store_url, store), playground=playground)
             await serve(app, host, port, ready)
 
-    anyio.run(main)
+    terminated: list[int] = []
+
+    def end(number: int, _: object) -> None:
+        terminated.append(number)
+        signal.raise_signal(signal.SIGINT)  # which closes what is open, such as the engine of the playground
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        anyio.run(main)
+    except KeyboardInterrupt:
+        if not terminated:
+            raise
+        sys.exit(128 + signal.SIGTERM)
 
 
 def _name(url: str, store: ConversationStore) -> str:
@@ -73,12 +84,3 @@ def _playground(opening: Callable[[], Any]) -> Callable[[], AbstractAsyncContext
 def typed_application(engine: str, base_url: str | None, model: str | None, key_variable: str | None) -> Any:
     """The typed service with its page. Raises ConfigurationError whose hint says what to install."""
     return typed.application(engine, typed.engine_options(base_url, model, key_variable), None, [])
-
-
-def _room() -> None:
-    try:
-        import pollux_like.viewer.server  # noqa: F401  # pyright: ignore[reportUnusedImport]
-    except ModuleNotFoundError as error:
-        raise ConfigurationError(
-            f"the package {error.name} is not installed", hint='Run: pip install "pollux-like[viewer]"'
-        ) from None

@@ -8,14 +8,14 @@ This `Environment` is a task environment. The model-facing one, instructions and
 
 from __future__ import annotations
 
+from pollux_like.errors import missing_extra
+
 try:
     import httpx2  # noqa: F401  # pyright: ignore[reportUnusedImport]
     import starlette  # noqa: F401  # pyright: ignore[reportUnusedImport]
     import uvicorn  # noqa: F401  # pyright: ignore[reportUnusedImport]
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        f'Environments need {error.name}. Run: pip install "pollux-like[environments]"', name=error.name
-    ) from None
+    raise missing_extra("environments", error) from None
 
 from pollux_like.conversation import (
     ImageBlock,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pollux_like import checks
 from pollux_like.conversation import ImageBlock, Message, ToolSpec, convert, convert_tools
 from pollux_like.conversation.chat import render_chat
-from pollux_like.errors import FormatError
+from pollux_like.errors import FormatError, missing_extra
 
 if TYPE_CHECKING:
     from pollux_like.environments.templates import ChatTemplate
@@ -127,9 +127,7 @@ def _template(source: str, tools: Any, variables: Mapping[str, Any]) -> ChatTemp
     try:
         from pollux_like.environments.templates import ChatTemplate
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            'Chat templates need jinja2. Run: pip install "pollux-like[environments]"', name=error.name
-        ) from None
+        raise missing_extra("environments", error) from None
     return ChatTemplate(source, tools, variables)
 
 

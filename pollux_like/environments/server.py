@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from importlib.metadata import version
@@ -113,13 +113,17 @@ class Server:
         """How many sessions are open."""
         return len(self._sessions)
 
-    def run(self, host: str = "127.0.0.1", port: int = 8080) -> None:
+    def run(self, host: str = "127.0.0.1", port: int = 8080, *, ready: Callable[[int], None] | None = None) -> None:
         """Serve until interrupted. Another host than loopback is reachable for others: give a token then.
 
-        Raises ConfigurationError where the address cannot be had.
+        `ready` is called with the port when it is listened on; without it, the address is printed. Raises
+        ConfigurationError where the address cannot be had.
         """
         serving = Serving(self, host, port)
-        print(f"Serving on http://{host}:{serving.port}", flush=True)
+        if ready is None:
+            print(f"Serving on http://{host}:{serving.port}", flush=True)
+        else:
+            ready(serving.port)
         serving.run()
 
     def start(self, port: int = 0) -> Self:

@@ -12,13 +12,13 @@ Needs the extra `simulator`. The rules it enforces stand in docs/simulator.md.
 
 from __future__ import annotations
 
+from pollux_like.errors import missing_extra
+
 try:
     import starlette  # noqa: F401  # pyright: ignore[reportUnusedImport]
     import uvicorn  # noqa: F401  # pyright: ignore[reportUnusedImport]
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        f'The simulator needs {error.name}. Run: pip install "pollux-like[simulator]"', name=error.name
-    ) from None
+    raise missing_extra("simulator", error) from None
 
 from pollux_like.simulator.script_queue import Recorded
 from pollux_like.simulator.server import Simulator, serve

@@ -313,15 +313,22 @@ def _source(parts: tuple[Scripted, ...]) -> Answer | Callable[[Recorded], Answer
     return answer(*pieces)
 
 
-def serve(host: str = "127.0.0.1", port: int = 8399, **options: Any) -> None:
-    """Serve until interrupted, after printing the environment lines for the vendors' SDKs. Options: `Simulator`'s.
+def serve(
+    host: str = "127.0.0.1", port: int = 8399, *, ready: Callable[[Simulator], None] | None = None, **options: Any
+) -> None:
+    """Serve until interrupted. Options: `Simulator`'s.
 
-    The base URLs of all dialects follow as comments.
+    `ready` is called when the port is taken; without it, the environment lines for the vendors' SDKs are printed, and
+    the base URLs of all dialects as comments. Raises ConfigurationError, and OSError where the port cannot be had.
     """
     simulator = Simulator(host=host, port=port, **options)
     sock, server = simulator.listen()
+    (ready or _printed)(simulator)
+    server.run(sockets=[sock])
+
+
+def _printed(simulator: Simulator) -> None:
     for name, value in simulator.environ().items():
         print(f"export {name}={value}", flush=True)
     for dialect, address in simulator.base_urls().items():
         print(f"# {dialect}: {address}", flush=True)
-    server.run(sockets=[sock])

@@ -27,6 +27,11 @@ from pollux_like.store.rows import Head
 
 _OF = "conversation = (SELECT number FROM pollux_like_conversations WHERE scope = ? AND number = ?)"
 _KEY = f"{_OF} AND turn = ? AND call_id = ? AND arguments_digest = ?"
+_CLAIM = (
+    "INSERT INTO pollux_like_effects (conversation, turn, call_id, arguments_digest, state, owner) "
+    "SELECT number, ?, ?, ?, 'claimed', ? FROM pollux_like_conversations WHERE scope = ? AND number = ? "
+    "ON CONFLICT DO NOTHING"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +81,7 @@ class Effects:
             row = self._row(tx, call)
             if row is not None and row[1] != token:
                 return self._effect(call, row)
-            tx.run(
-                "INSERT INTO pollux_like_effects (conversation, turn, call_id, arguments_digest, state, owner) "
-                "SELECT number, ?, ?, ?, 'claimed', ? FROM pollux_like_conversations WHERE scope = ? AND number = ? "
-                "ON CONFLICT DO NOTHING",
-                *key, token, *self._place,
-            )  # fmt: skip
+            tx.run(_CLAIM, *key, token, *self._place)
             return Effect(call.id, "run")
 
         def known(effect: Effect) -> None:
@@ -128,12 +128,20 @@ class Effects:
         """Claim, execute, record. The result is the recorded one where the call was done before.
 
         `function` gets the arguments by name; it may be async, a blocking one runs in a thread. It returns JSON values
-        or a ToolResult. Raises UnknownEffectError where the call was begun and not finished, and ToolCallParseError
-        for arguments that are no object. What `function` raises goes on to the caller, and the call is then unknown.
+        or a ToolResult. Arguments that it does not take are the model's mistake: nothing is executed, and the result
+        says so with `is_error`. Raises UnknownEffectError where the call was begun and not finished, and
+        ToolCallParseError for arguments that are no object. What `function` raises goes on to the caller, and the call
+        is then unknown.
         """
         arguments = checked(call).arguments_dict()
+        misfit = _misfit(function, arguments)
         try:
-            effect = await self.claim(call)
+            if misfit is None:
+                effect = await self.claim(call)
+            else:
+                effect = await self._unrun(
+                    call, ToolResult(call.id, f"{call.name} was not run: {misfit}", is_error=True)
+                )
         except anyio.get_cancelled_exc_class():
             if call.id in self._claims:  # the claim was written, and the tool is not begun
                 with anyio.CancelScope(shield=True):
@@ -153,19 +161,38 @@ class Effects:
         await anyio.lowlevel.checkpoint_if_cancelled()
         return result
 
-    async def _finished(self, call: ToolCall, result: ToolResult, token: str | None) -> Effect:
-        if not isinstance(result, ToolResult) or result.call_id != checked(call).id:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ConfigurationError("the result answers another call", hint="Give ToolResult(call.id, ...)")
-        saved = canonical.dumps([result.content, result.is_error])
-        owner, owners = ("", ()) if token is None else (" AND owner = ?", (token,))
-        key = self._key(call)
+    async def _unrun(self, call: ToolCall, result: ToolResult) -> Effect:
+        """Record a result without an execution, in one transaction: the call is never unknown. What stands is kept."""
+        token, key = uuid.uuid4().hex, self._key(call)
 
         def work(tx: Transaction) -> Effect:
             self._hold(tx)
-            tx.run(
-                f"UPDATE pollux_like_effects SET state = 'done', result = ? WHERE {_KEY} AND state = 'claimed'{owner}",
-                self._box.seal(saved, self._spot(call)), *self._place, *key, *owners,
-            )  # fmt: skip
+            row = self._row(tx, call)
+            if row is None:
+                tx.run(_CLAIM, *key, token, *self._place)
+                self._finish(tx, call, result, token)
+                row = self._row(tx, call)
+            assert row is not None  # the conversation is held, so the claim was written
+            return self._effect(call, row)
+
+        return await self._database.write(work, again=True)
+
+    def _finish(self, tx: Transaction, call: ToolCall, result: ToolResult, token: str | None) -> None:
+        """Record a result of a claim: of any owner where no token is given."""
+        saved = canonical.dumps([result.content, result.is_error])
+        owner, owners = ("", ()) if token is None else (" AND owner = ?", (token,))
+        tx.run(
+            f"UPDATE pollux_like_effects SET state = 'done', result = ? WHERE {_KEY} AND state = 'claimed'{owner}",
+            self._box.seal(saved, self._spot(call)), *self._place, *self._key(call), *owners,
+        )  # fmt: skip
+
+    async def _finished(self, call: ToolCall, result: ToolResult, token: str | None) -> Effect:
+        if not isinstance(result, ToolResult) or result.call_id != checked(call).id:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError("the result answers another call", hint="Give ToolResult(call.id, ...)")
+
+        def work(tx: Transaction) -> Effect:
+            self._hold(tx)
+            self._finish(tx, call, result, token)
             row = self._row(tx, call)
             effect = None if row is None else self._effect(call, row)
             if effect is None or effect.status != "done" or (token is not None and effect.result != result):
@@ -206,3 +233,16 @@ async def _executed(function: Callable[..., Any], arguments: dict[str, Any]) -> 
         return await function(**arguments)
     value = await anyio.to_thread.run_sync(partial(function, **arguments))
     return await value if inspect.isawaitable(value) else value
+
+
+def _misfit(function: Callable[..., Any], arguments: dict[str, Any]) -> str | None:
+    """Why the function does not take these arguments by name; None where it does, or says nothing of what it takes."""
+    try:
+        taken = inspect.signature(function, follow_wrapped=False)  # a wrapper may bring arguments of its own
+    except (TypeError, ValueError):  # of builtins; no function at all fails when it is executed
+        return None
+    try:
+        taken.bind(**arguments)
+    except TypeError as error:
+        return str(error)
+    return None

@@ -8,7 +8,7 @@ from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 from pollux_like import checks
-from pollux_like.errors import ConfigurationError
+from pollux_like.errors import ConfigurationError, missing_extra
 from pollux_like.messages import Message
 from pollux_like.sealing import ContinuationSealer
 from pollux_like.store.database import Database
@@ -51,10 +51,8 @@ def open_store(
     elif scheme in ("postgresql", "postgres"):
         try:
             from pollux_like.store.postgres import PostgreSQL
-        except ImportError:
-            raise ConfigurationError(
-                "PostgreSQL needs psycopg and its pool", hint='Run: pip install "pollux-like[postgres]"'
-            ) from None
+        except ImportError as error:  # psycopg without its C library is one too
+            raise missing_extra("postgres", error) from None
         database = PostgreSQL(url, connections=connections, migrate=migrate)
     else:
         raise ConfigurationError(

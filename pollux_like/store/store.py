@@ -9,6 +9,8 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any
 
+import anyio
+
 from pollux_like import canonical, checks
 from pollux_like.continuation import MAX_TURNS, Continuation
 from pollux_like.errors import ConfigurationError, StoreError
@@ -181,17 +183,25 @@ class ConversationStore:
         await self.database.scrub()
         return receipt
 
-    async def prune(self, *, scope: str, older_than: timedelta) -> Sequence[Receipt]:
-        """Delete the conversations that were last changed longer ago than that, each in a transaction of its own."""
+    async def prune(
+        self, *, scope: str, older_than: timedelta, progress: Callable[[int, int], None] | None = None
+    ) -> Sequence[Receipt]:
+        """Delete the conversations that were last changed longer ago than that, each in a transaction of its own.
+
+        `progress` is called after each with the numbers of those that were looked at and of all.
+        """
         inputs.name(scope, "scope")
         if not isinstance(older_than, timedelta) or older_than < timedelta(0):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigurationError("older_than is no positive timedelta", hint="Give timedelta(days=...)")
         limit = time.time() - older_than.total_seconds()
         receipts: list[Receipt] = []
-        for name in await self.database.read(lambda tx: lifecycle.stale(tx, scope, limit)):
+        names = await self.database.read(lambda tx: lifecycle.stale(tx, scope, limit))
+        for seen, name in enumerate(names, 1):
             receipt = await self.database.write(_pruning(scope, name, limit))
             if receipt is not None:
                 receipts.append(receipt)
+            if progress is not None:
+                progress(seen, len(names))
         if receipts:
             await self.database.scrub()
         return receipts
@@ -299,7 +309,12 @@ class ConversationStore:
         await self.database.aclose()
 
     async def __aenter__(self) -> ConversationStore:
-        await self.database.read(lambda tx: None)
+        try:
+            await self.database.read(lambda tx: None)
+        except BaseException:  # nobody leaves what could not be entered: threads of a pool would outlive the program
+            with anyio.CancelScope(shield=True):
+                await self.aclose()
+            raise
         return self
 
     async def __aexit__(

@@ -97,9 +97,11 @@ class ConversationStore:
         """Erase a conversation."""
         return _call(partial(self._store.delete, id, scope=scope))
 
-    def prune(self, *, scope: str, older_than: timedelta) -> Sequence[Receipt]:
+    def prune(
+        self, *, scope: str, older_than: timedelta, progress: Callable[[int, int], None] | None = None
+    ) -> Sequence[Receipt]:
         """Delete what was not changed for that long."""
-        return _call(partial(self._store.prune, scope=scope, older_than=older_than))
+        return _call(partial(self._store.prune, scope=scope, older_than=older_than, progress=progress))
 
     def export(self, id: str, *, scope: str) -> dict[str, Any]:
         """Everything of a conversation as JSON types."""

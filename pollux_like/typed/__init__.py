@@ -10,12 +10,12 @@ Read `run.py` first.
 
 from __future__ import annotations
 
+from pollux_like.errors import missing_extra
+
 try:
     import regex  # noqa: F401  # pyright: ignore[reportUnusedImport]
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        f'Typed conversations need {error.name}. Run: pip install "pollux-like[typed]"', name=error.name
-    ) from None
+    raise missing_extra("typed", error) from None
 
 from pollux_like.typed.answers import FieldAnswer, FieldError, Fired, Generated, TypedAnswer, Usage
 from pollux_like.typed.api import default_engine, open_engine, stream, typed

@@ -9,7 +9,7 @@ A line of a labelled file is the body of a typed request with `expected`: the ri
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp, isfinite, log
 from pathlib import Path
@@ -105,16 +105,21 @@ def load(path: Path) -> Calibrator:
         ) from None
 
 
-async def measure(engine: Engine, labelled: Path) -> list[Row]:
-    """Ask every labelled conversation. Values without a confidence are left out. Raises ConfigurationError."""
+async def measure(engine: Engine, labelled: Path, *, progress: Callable[[int, int], None] | None = None) -> list[Row]:
+    """Ask every labelled conversation. Values without a confidence are left out. Raises ConfigurationError.
+
+    `progress` is called after each with the numbers of those that were asked and of all.
+    """
     rows: list[Row] = []
     try:
         lines = (await anyio.Path(labelled).read_text("utf-8-sig")).split("\n")  # JSON may hold other line ends
     except (OSError, UnicodeDecodeError):
         raise ConfigurationError(f"{labelled.name} cannot be read", hint="Give a file of JSON lines") from None
     requests = [(number, *_read(line, number)) for number, line in enumerate(lines) if line.strip()]
-    for number, request, expected in requests:
+    for asked, (number, request, expected) in enumerate(requests, 1):
         rows += await _asked(engine, request, expected, number)
+        if progress is not None:
+            progress(asked, len(requests))
     return rows
 
 

@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 
 from pollux_like import canonical, checks
-from pollux_like.errors import ConfigurationError, SchemaError
+from pollux_like.errors import ConfigurationError, SchemaError, missing_extra
 from pollux_like.typed.schema import Field
 
 TIMEOUT_S = 10.0
@@ -74,8 +74,10 @@ class Calls:
             raise CallFailed(f"the registered function raised {type(error).__name__}") from error
 
     async def _post(self, url: str, field: str, values: Mapping[str, Any]) -> Any:
-        import httpx2
-
+        try:
+            import httpx2
+        except ModuleNotFoundError as error:
+            raise missing_extra("typed", error) from None
         try:
             async with (
                 httpx2.AsyncClient(timeout=TIMEOUT_S, follow_redirects=False) as client,

@@ -19,13 +19,23 @@ from dataclasses import dataclass
 from math import exp
 from typing import Any, cast
 
-import httpx2
-
 from pollux_like import checks
 from pollux_like.canonical import JSONPolicyError, dumps, loads
 from pollux_like.engine import Choice, Constraint, Counted, EngineInfo, Free, Prompt, Shape, Step, gbnf
-from pollux_like.errors import APIError, AuthenticationError, ConfigurationError, ContextOverflowError, RateLimitError
+from pollux_like.errors import (
+    APIError,
+    AuthenticationError,
+    ConfigurationError,
+    ContextOverflowError,
+    RateLimitError,
+    missing_extra,
+)
 from pollux_like.typed.guards import without_tokens
+
+try:
+    import httpx2
+except ModuleNotFoundError as error:
+    raise missing_extra("typed", error) from None
 
 TIMEOUT_S = 120.0
 TOP = 20

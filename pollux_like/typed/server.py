@@ -20,22 +20,27 @@ from importlib import resources
 from typing import Any
 
 import anyio
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
-from starlette.requests import Request as HTTPRequest
-from starlette.responses import HTMLResponse, JSONResponse, Response
-from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
 
 from pollux_like.canonical import dumps
 from pollux_like.engine import Engine
-from pollux_like.errors import ConfigurationError, PolluxLikeError
+from pollux_like.errors import ConfigurationError, PolluxLikeError, missing_extra
 from pollux_like.typed.calls import Calls
 from pollux_like.typed.fields import Calibrates
 from pollux_like.typed.openapi import document
 from pollux_like.typed.run import Request
 from pollux_like.typed.service import Limits, Refused, Service, error, refused
+
+try:
+    import uvicorn
+    from starlette.applications import Starlette
+    from starlette.exceptions import HTTPException
+    from starlette.requests import ClientDisconnect
+    from starlette.requests import Request as HTTPRequest
+    from starlette.responses import HTMLResponse, JSONResponse, Response
+    from starlette.routing import Route
+    from starlette.types import Receive, Scope, Send
+except ModuleNotFoundError as missing:
+    raise missing_extra("typed", missing) from None
 
 Events = AsyncGenerator[tuple[str, dict[str, Any]], None]
 
@@ -282,8 +287,6 @@ def serve(
 
     Raises ConfigurationError for an address that cannot be had, and what the opening of the engine raises.
     """
-    import uvicorn
-
     listening = _bound(host, port)
 
     async def run() -> None:

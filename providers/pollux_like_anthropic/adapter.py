@@ -7,7 +7,7 @@ import os
 
 from pollux_like import checks
 from pollux_like.config import Config
-from pollux_like.errors import ConfigurationError
+from pollux_like.errors import ConfigurationError, missing_extra
 from pollux_like.sdk import SDKAdapter
 
 
@@ -15,10 +15,8 @@ def connect(config: Config) -> SDKAdapter:
     """A client for the config. Raises ConfigurationError for a missing package or key."""
     try:
         import anthropic
-    except ModuleNotFoundError:
-        raise ConfigurationError(
-            "the package anthropic is not installed", hint='Run: pip install "pollux-like[anthropic]"'
-        ) from None
+    except ModuleNotFoundError as error:
+        raise missing_extra("anthropic", error) from None
     if config.client is not None:
         if not inspect.iscoroutinefunction(
             getattr(config.client, "post", None)

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from pollux_like import checks
 from pollux_like.config import Config
-from pollux_like.errors import ConfigurationError
+from pollux_like.errors import ConfigurationError, missing_extra
 from pollux_like.sdk import SDKAdapter
 
 Made = TypeVar("Made", bound=SDKAdapter)
@@ -23,11 +23,8 @@ def connected(
     """
     try:
         import openai
-    except ModuleNotFoundError:
-        raise ConfigurationError(
-            f"the package openai, through which {provider} is reached, is not installed",
-            hint=f'Run: pip install "pollux-like[{extra}]"',
-        ) from None
+    except ModuleNotFoundError as error:
+        raise missing_extra(extra, error) from None
     if config.client is not None:
         if not isinstance(config.client, openai.AsyncOpenAI):
             raise ConfigurationError(

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from pollux_like.config import Config
-from pollux_like.errors import APIError, AuthenticationError, ConfigurationError
+from pollux_like.errors import APIError, AuthenticationError, ConfigurationError, missing_extra
 from pollux_like.provider import Wire
 from pollux_like.sdk import SDKAdapter
 
@@ -71,10 +71,8 @@ def connect(config: Config, base_url: str) -> GeminiAdapter:
         import httpx2
         from google import genai
         from google.genai import types
-    except ModuleNotFoundError:
-        raise ConfigurationError(
-            "the package google-genai is not installed", hint='Run: pip install "pollux-like[gemini]"'
-        ) from None
+    except ImportError as error:  # "from google import genai": google may be another package's
+        raise missing_extra("gemini", error, package="google-genai") from None
     if config.client is not None:
         if not isinstance(config.client, genai.Client):
             raise ConfigurationError(

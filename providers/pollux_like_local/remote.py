@@ -10,7 +10,7 @@ from typing import Any
 from pollux_like import checks
 from pollux_like.canonical import JSONPolicyError, loads, sha256
 from pollux_like.engine import Counted, EngineInfo
-from pollux_like.errors import APIError, AuthenticationError, ConfigurationError, ContextOverflowError
+from pollux_like.errors import APIError, AuthenticationError, ConfigurationError, ContextOverflowError, missing_extra
 from pollux_like_local.models import model_id
 from pollux_like_local.prompt import ChatTemplate, Piece
 
@@ -35,9 +35,7 @@ class Remote:
             import httpx2
             import jinja2  # noqa: F401  # pyright: ignore[reportUnusedImport]
         except ModuleNotFoundError as error:
-            raise ConfigurationError(
-                f"the package {error.name} is not installed", hint='Run: pip install "pollux-like[typed]"'
-            ) from None
+            raise missing_extra("typed", error) from None
         address = checks.address(base_url, "base_url").rstrip("/").removesuffix("/v1")
         headers = {} if api_key is None else {"Authorization": f"Bearer {checks.key(api_key, 'api_key')}"}
         client = httpx2.AsyncClient(base_url=address, headers=headers, timeout=TIMEOUT_S)
