@@ -20,7 +20,7 @@ from .runtime import import_runtime
 
 
 def connect(config: Config) -> Adapter:
-    """An adapter for the config. Raises ConfigurationError for a missing package or model, before a store keeps input."""
+    """An adapter for the config. Raises ConfigurationError for a missing package or model: no input is kept then."""
     if config.base_url is None and config.client is None:
         model = None if config.model == DEFAULT_MODEL else config.model
         import_runtime()
