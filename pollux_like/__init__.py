@@ -47,6 +47,10 @@ else:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return found
 
+    def __dir__():
+        """Also the names that are not loaded yet: for completion, help() and inspect."""
+        return sorted({*globals(), *__all__})
+
 
 __all__ = [
     "APIError",

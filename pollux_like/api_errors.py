@@ -17,6 +17,8 @@ MIN_SECRET_CHARS = 7
 """Keys from this length on are masked in errors."""
 MAX_MESSAGE_CHARS = 300
 """How much of a provider's message is passed on; longer ones begin to quote the request."""
+MAX_WORD_CHARS = 80
+"""Longest code or type of a provider."""
 
 _RETRYABLE = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 _NO_QUOTA = frozenset({"insufficient_quota", "credit_balance_exhausted", "billing_error", "billing_hard_limit_reached"})
@@ -128,13 +130,19 @@ def _inner(body: str | Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def masked(text: str, secret: str | None) -> str:
-    """The text without the key. One shorter than MIN_SECRET_CHARS is a placeholder ("local", "EMPTY"): cutting it out
-    would maim the message."""
-    return text if secret is None or len(secret) < MIN_SECRET_CHARS else text.replace(secret, "***")
+    """The text without the key, and without the beginning of it that a cut left at the end. A key shorter than
+    MIN_SECRET_CHARS is a placeholder ("local", "EMPTY"): cutting it out would maim the message."""
+    if secret is None or len(secret) < MIN_SECRET_CHARS:
+        return text
+    text = text.replace(secret, "***")
+    said = text.removesuffix("…")
+    half = next((n for n in range(len(secret) - 1, MIN_SECRET_CHARS - 1, -1) if said.endswith(secret[:n])), 0)
+    return f"{said[:-half]}***{text[len(said) :]}" if half else text
 
 
 def _word(value: object) -> str | None:
-    return canonical.repair_text(value)[:80] if isinstance(value, str) and value else None
+    """A code or type. What is longer is prose."""
+    return canonical.repair_text(value) if isinstance(value, str) and 0 < len(value) <= MAX_WORD_CHARS else None
 
 
 def _number(code: object) -> int:
@@ -172,6 +180,6 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         import email.utils  # brings sockets, calendars and charsets, and hardly a provider answers with a date
 
         date = email.utils.parsedate_to_datetime(headers.get("retry-after", ""))
-    except ValueError:
+        return max(date.timestamp() - time.time(), 0.0)
+    except (ValueError, OverflowError):
         return None
-    return max(date.timestamp() - time.time(), 0.0)

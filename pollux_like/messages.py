@@ -288,13 +288,9 @@ class Message(Shown):
         if not isinstance(calls, list):
             raise ConfigurationError(f"Message.tool_calls is {checks.kind(calls)}", hint="Give a list")
         decoded = tuple([ToolCall.from_jsonable(call) for call in cast("list[object]", calls)]) if calls else ()
-        return cls(
-            fields.get("role"),  # type: ignore[arg-type]  # __post_init__ checks it
-            fields.get("content", ""),
-            decoded,
-            fields.get("tool_call_id"),
-            fields.get("is_error", False),
-        )
+        role: Any = fields.get("role")  # __post_init__ checks it
+        call_id, failed = fields.get("tool_call_id"), fields.get("is_error", False)
+        return cls(role, fields.get("content", ""), decoded, call_id, failed)
 
 
 _MESSAGE = frozenset({"role", "content", "tool_calls", "tool_call_id", "is_error"})

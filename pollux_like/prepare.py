@@ -148,8 +148,8 @@ def check_issuer(turns: tuple[Turn, ...], now: Stamp) -> list[Notice]:
             hint="Keep the provider_options it was made with, or convert it with handoff()",
         )
     if then.endpoint != now.endpoint:
-        new = urlsplit(now.endpoint).hostname
-        sealed = dict.fromkeys(urlsplit(turn.stamp.endpoint).hostname for turn in turns if turn.signed)
+        new = _host(now.endpoint)
+        sealed = dict.fromkeys(_host(turn.stamp.endpoint) for turn in turns if turn.signed)
         foreign = next((old for old in sealed if old != new and old not in _LOOPBACK), None)
         if foreign is not None and new not in _LOOPBACK:  # also where the state came through loopback
             raise ConfigurationError(
@@ -174,6 +174,13 @@ def check_issuer(turns: tuple[Turn, ...], now: Stamp) -> list[Notice]:
         what = ", ".join(found[name] for name in ("environment", *cache.ENVIRONMENT) if name in found)
         notices.append(Notice("environment_drift", f"since the turn before, {what}"))
     return notices
+
+
+def _host(endpoint: str) -> str | None:
+    try:
+        return urlsplit(endpoint).hostname
+    except ValueError:  # of a forged state: it is no host of ours
+        return endpoint
 
 
 def check_settings(

@@ -58,7 +58,7 @@ class Request:
     model: str
     turns: tuple[Turn, ...]
     added: tuple[Message, ...]
-    instructions: str | None = None
+    instructions: str | None = field(default=None, repr=False)
     sources: tuple[Source, ...] = ()
     tools: tuple[ToolDeclaration, ...] = ()
     settings: Settings = field(default_factory=Settings)
@@ -90,7 +90,7 @@ class Reply:
     The field `response_id` is its id of the answer, stored or not, and `request_id` that of the HTTP request.
     """
 
-    native: tuple[str, ...]
+    native: tuple[str, ...] = field(repr=False)
     finish: Finish
     text: str = field(default="", repr=False)
     reasoning: str = field(default="", repr=False)

@@ -123,7 +123,7 @@ class SDKAdapter:
         """The events of a stream; None where the answer is a body."""
         import httpx2
 
-        kind = _header(response, b"content-type") or ""
+        kind = (_header(response, b"content-type") or "").lower()
         if kind.startswith("text/event-stream"):
             return cast("AsyncGenerator[httpx2.ServerSentEvent]", aiter(httpx2.EventSource(response, MAX_REPLY_CHARS)))
         if not kind.startswith("application/vnd.amazon.eventstream"):
@@ -159,10 +159,11 @@ class SDKAdapter:
         return response.content.decode("utf-8", "replace")  # JSON is UTF-8, whatever the header says (RFC 8259)
 
     def _completed(self, error: APIError, response: httpx2.Response) -> APIError:
-        message = api_errors.masked(error.message, self._secret())
-        if message != error.message:
-            error.message = message
-            error.args = (f"{error.message}. {error.hint}.",)
+        secret = self._secret()
+        error.message = api_errors.masked(error.message, secret)
+        error.args = (f"{error.message}. {error.hint}.",)
+        error.code = error.code and api_errors.masked(error.code, secret)
+        error.type = error.type and api_errors.masked(error.type, secret)
         error.provider = error.provider or self._provider
         error.request_id = error.request_id or _request_id(response)
         return error
@@ -174,7 +175,7 @@ class SDKAdapter:
 
     def _secret(self) -> str | None:
         """The key, to be cut out of errors."""
-        key = getattr(self._client, "api_key", None)
+        key = getattr(self._client, "api_key", None) or getattr(self._client, "auth_token", None)
         return key if isinstance(key, str) else None
 
     def _late(self, cause: BaseException | None = None) -> APIError:
@@ -213,6 +214,7 @@ def _request_id(response: httpx2.Response) -> str | None:
 
 
 def _header(response: httpx2.Response, *names: bytes) -> str | None:
-    """The first header that has one of the names, in lower case; `Headers.get` reads all of them anew each time."""
-    found = (value for key, value in response.headers.raw if key.lower() in names)
+    """The header of the first name, in lower case, that one has; `Headers.get` reads all of them anew each time."""
+    raw = response.headers.raw
+    found = (value for name in names for key, value in raw if value and key.lower() == name)
     return next((value.decode("latin-1") for value in found), None)

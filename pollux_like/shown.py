@@ -39,6 +39,8 @@ class Shown:
 
 
 def _is_default(one: Field[Any], value: object) -> bool:
+    if one.default is None:  # the value is not, and may be an object of the application that compares oddly
+        return False
     if one.default is not MISSING:
         return bool(value == one.default)
     return one.default_factory is not MISSING and bool(value == one.default_factory())
@@ -58,4 +60,4 @@ def _brief(value: object) -> str:
 def _hidden(value: object) -> str:
     if isinstance(value, (str, bytes)):
         return f"<{len(value):,} {'characters' if isinstance(value, str) else 'bytes'}>"
-    return f"<{len(value):,}>" if isinstance(value, Sized) else "<set>"
+    return f"<{len(cast('Sized', value)):,}>" if isinstance(value, (tuple, list, dict)) else "<set>"

@@ -86,15 +86,16 @@ class Source(Memo, Shown):
         cls, path: str | os.PathLike[str], *, mime_type: str | None = None, name: str | None = None
     ) -> Source:
         """Reads the file now. Raises SourceError where it is missing, unreadable or of an unknown type."""
-        if not isinstance(path, (str, os.PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        file = os.fspath(path) if hasattr(path, "__fspath__") else path
+        if not isinstance(file, str):
             raise SourceError(f"the path is {checks.kind(path)}", hint="Pass a str or Path")
-        said = os.path.basename(path)
+        said = os.path.basename(os.path.normpath(file))
         try:
-            with open(path, "rb") as file:
-                size = os.fstat(file.fileno()).st_size
+            with open(file, "rb") as opened:
+                size = os.fstat(opened.fileno()).st_size
                 if size > MAX_SOURCE_BYTES:
                     raise SourceError(f"{said} has {size:,} bytes", hint=f"Send at most {MAX_SOURCE_BYTES:,} bytes")
-                data = file.read(MAX_SOURCE_BYTES + 1)
+                data = opened.read(MAX_SOURCE_BYTES + 1)
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
             raise SourceError(f"{said} cannot be read: {reason}", hint="Check the path and its rights") from None

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 from pollux_like import canonical, checks
 from pollux_like.errors import ConfigurationError
 from pollux_like.memo import Memo
-from pollux_like.messages import Message, ToolCall
+from pollux_like.messages import MAX_TOOL_CALLS, Message, ToolCall
 
 T = TypeVar("T")
 
@@ -95,7 +95,7 @@ class Turn(Memo):
         if before is not None and (stamp.provider, stamp.dialect) != (before.provider, before.dialect):
             raise ConfigurationError("a turn was issued by another provider", hint="Restore it")
         calls = _list(fields.pop("calls", []), "calls")
-        _check_places(calls, native)
+        _check_calls(calls, native)
         usual = "tool_calls" if calls and isinstance(calls[0], list) else "stop"
         turn = cls(
             stamp,
@@ -135,9 +135,11 @@ def _written(calls: Sequence[ToolCall], native: Sequence[str]) -> list[list[Any]
 
 def _place(text: str, native: Sequence[str], first: int, start: int) -> list[int] | None:
     """Where the arguments stand, in the item `first` from the character `start` on, or in a later one."""
-    spellings = dict.fromkeys([canonical.dumps(text), json.dumps(text), *([text] if text.startswith("{") else [])])
+    spellings = [canonical.dumps(text), json.dumps(text)]
+    if text.startswith("{"):
+        spellings.append(text)
     for index in range(first, len(native)):
-        for spelling in spellings:
+        for spelling in dict.fromkeys(spellings):
             at = native[index].find(spelling, start if index == first else 0)
             if at >= 0:
                 return [index, at, len(spelling)]
@@ -158,10 +160,13 @@ def _read(written: object, native: Sequence[str]) -> ToolCall:
     return call.with_arguments(checks.json_object(parts[3], "arguments")) if parts[3:] else call
 
 
-def _check_places(calls: list[Any], native: Sequence[str]) -> None:
+def _check_calls(calls: list[Any], native: Sequence[str]) -> None:
     """What calls point at is at most what there is: a short line cannot stand for gigabytes."""
-    places = [call[2] for call in calls if isinstance(call, list) and len(cast("list[Any]", call)) > 2]
-    sizes = [place[2] for place in places if isinstance(place, list) and len(cast("list[Any]", place)) > 2]
+    if len(calls) > MAX_TOOL_CALLS:
+        raise ConfigurationError(f"a turn holds {len(calls):,} calls", hint="Restore it")
+    parts = [cast("list[object]", call) for call in calls if isinstance(call, list)]
+    places = [cast("list[object]", part[2]) for part in parts if len(part) > 2 and isinstance(part[2], list)]
+    sizes = [place[2] for place in places if len(place) > 2]
     if sum(size for size in sizes if isinstance(size, int) and size > 0) > sum(map(len, native)):
         raise ConfigurationError("the arguments of the calls overlap", hint="Restore it")
 

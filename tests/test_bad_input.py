@@ -283,3 +283,19 @@ def test_a_missing_file_is_a_source_error(tmp_path: Any) -> None:
         Source.from_file(tmp_path / "gone.pdf")
     with pytest.raises(SourceError):
         Source.from_file(tmp_path)
+
+
+def test_a_path_is_named_in_the_error_however_it_is_written(tmp_path: Any) -> None:
+    for path in (f"{tmp_path}/", f"{tmp_path}/gone/", f"{tmp_path}//", tmp_path):
+        with pytest.raises(SourceError, match=r"^(gone|test_a_path\w*) cannot be read"):
+            Source.from_file(path)
+
+
+def test_a_path_of_bytes_is_a_source_error() -> None:
+    class Path:
+        def __fspath__(self) -> bytes:
+            return b"a.txt"
+
+    for path in (b"a.txt", Path(), None, 3):
+        with pytest.raises(SourceError, match="the path is"):
+            Source.from_file(path)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -8,6 +8,7 @@ from pollux_like import (
     Config,
     Environment,
     Event,
+    Finish,
     Input,
     Message,
     Notice,
@@ -21,6 +22,7 @@ from pollux_like import (
     handoff,
     interact,
 )
+from pollux_like.provider import Reply, Request
 from pollux_like.testing import Scripted, call, say, think
 
 pytestmark = pytest.mark.anyio
@@ -85,3 +87,27 @@ async def test_a_notebook_shows_the_same_as_a_table_and_runs_none_of_it() -> Non
     noted = Output(notices=(Notice("<script>", "x"),))
     assert "<script>" not in noted._repr_html_()
     assert "&lt;script&gt;" in noted._repr_html_()
+
+
+class Odd:
+    """An object of the application that compares and counts in its own way."""
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("I compare with nothing")
+
+    def __len__(self) -> int:
+        raise RuntimeError("I have no length")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def test_a_client_that_compares_oddly_is_shown_as_set() -> None:
+    config = Config("scripted", client=Odd())
+    assert repr(config) == "Config(provider='scripted', client=<set>)"
+    assert "&lt;set&gt;" in config._repr_html_()
+
+
+def test_what_a_vendor_is_given_and_gives_shows_no_text() -> None:
+    reply = Reply((f'{{"text":"{SAID}"}}',), Finish("stop"), text=SAID, reasoning=SAID)
+    request = Request("m", (), (Message("user", SAID),), instructions=SAID)
+    assert "SECRET" not in f"{reply!r} {request!r}"

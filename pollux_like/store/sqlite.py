@@ -195,9 +195,11 @@ class SQLite(Database):
         """The writing connection, its file in WAL mode and its tables up to date."""
         connection = self._connected()
         try:
+            sql = "SELECT COUNT(*) FROM sqlite_master WHERE name = 'pollux_like_schema'"
+            if not self._migrate and not self._is_current(connection, sql):  # refused before the file is changed
+                _transacted(connection, lambda tx: self._migrated(tx, sql), "BEGIN")
             if self._path is not None and not _is_wal(connection):
                 _into_wal(connection)
-            sql = "SELECT COUNT(*) FROM sqlite_master WHERE name = 'pollux_like_schema'"
             if not self._is_current(connection, sql):
                 _transacted(connection, lambda tx: self._migrated(tx, sql), "BEGIN IMMEDIATE")
         except BaseException:

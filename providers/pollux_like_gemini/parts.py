@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pollux_like import api_errors, wire_ids
+from pollux_like.errors import ConfigurationError
 from pollux_like.messages import ToolCall
 from pollux_like.turns import Turn
 
@@ -55,6 +56,8 @@ def answers(turn: Turn | None) -> dict[str, tuple[str | None, str]]:
     if turn is None:
         return {}
     found = [call for _, part in decoded(turn) if (call := function_call(part)) is not None]
+    if len(found) != len(turn.calls):
+        raise ConfigurationError("the continuation names other calls than its items hold", hint="Restore it")
     return {call.id: (api_errors.word(theirs, "id"), call.name) for call, theirs in zip(turn.calls, found, strict=True)}
 
 
