@@ -163,13 +163,12 @@ def test_a_closed_pipe_ends_the_command_without_a_word(url: str) -> None:
         )  # fmt: skip
         os.close(writer)
         assert done.stderr == "", command
-        assert done.returncode in (1, 141), command
-        assert done.returncode == 141 or command == ("--help",)
+        assert done.returncode == 141, command
 
 
 def test_output_that_cannot_be_written_is_an_error_and_no_traceback(url: str) -> None:
     talked(url)
-    for command in (("list",), ("list", "--json"), ("export", "--all")):
+    for command in (("list",), ("list", "--json"), ("export", "--all"), ("list", "--help")):
         done = subprocess.run(
             ["sh", "-c", 'exec "$@" > /dev/full', "sh", *COMMAND, "talks", *command, "--store", url],
             capture_output=True, text=True, check=False, timeout=60,
@@ -193,7 +192,7 @@ def test_letters_that_the_terminal_does_not_have_are_shown_as_codes(url: str) ->
 def test_input_that_is_no_text_is_an_error() -> None:
     done = subprocess.run(
         [*COMMAND, "chat", "--provider", "scripted", "--json"], input=b"\xff\n", capture_output=True, check=False,
-        timeout=60, env={"PATH": os.environ["PATH"], "HOME": "/", "PYTHONIOENCODING": "utf-8:strict"},
+        timeout=60, env={"PATH": os.environ["PATH"], "HOME": "/", "LC_ALL": "C"},
     )  # fmt: skip
     assert done.returncode == 1
     assert json.loads(done.stderr)["error"]["message"] == "standard input is no text in UTF-8"
@@ -316,7 +315,7 @@ def test_keys_are_wrapped_anew_and_the_old_one_can_go(url: str) -> None:
     again = run("talks", "rotate", store=url, POLLUX_LIKE_STORE_KEYS=both).stdout
     assert again == f"{said['keys']} keys, 0 of them wrapped anew.\n"
     assert "Sean" in run("talks", "show", "a", store=url, POLLUX_LIKE_STORE_KEYS=new).stdout
-    assert "without a sealer" in run("talks", "rotate", store=url, status=1).stderr
+    assert "POLLUX_LIKE_STORE_KEYS" in run("talks", "rotate", store=url, status=1).stderr
 
 
 def test_a_tab_stays_a_tab(url: str, sim: Simulator) -> None:

@@ -99,11 +99,12 @@ def test_a_shell_completes_commands_providers_engines_and_ids(url: str, tmp_path
     talked(url)
     with open_store(url) as store:
         store.create("b two", scope="default")
-        store.create("tenant's", scope="tenant-7")
+        for name in ("tenant:größe", "tenant's", "ten$(id)", "ten;id", "ten`id`", "-ten", "ten|id", "ten*", "ten\\n"):
+            store.create(name, scope="tenant-7")
     assert completed("pollux-like talks show ", POLLUX_LIKE_STORE=url) == ["a"]
     assert completed(f"pollux-like talks export --store {url} ") == ["a"]
     assert completed("pollux-like chat --talk ", POLLUX_LIKE_STORE=url) == ["a"]
-    assert completed("pollux-like talks show --scope tenant-7 ten", POLLUX_LIKE_STORE=url) == ["tenant's"]
+    assert completed("pollux-like talks show --scope tenant-7 ten", POLLUX_LIKE_STORE=url) == ["tenant:größe"]
 
 
 def test_a_completion_that_fails_says_nothing(tmp_path: Path) -> None:

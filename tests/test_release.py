@@ -26,8 +26,9 @@ NEWEST = ("3.15", "3.14", "3.13", "3.12")
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """The sdist, the wheel that was made of it, and the wheel that was made of the tree."""
+    """The tree, the sdist, the wheel that was made of it, and the wheel that was made of the tree."""
 
+    tree: Path
     sdist: Path
     wheel: Path
     direct: Path
@@ -43,14 +44,27 @@ def done(*command: str | Path, cwd: Path | None = None) -> str:
     return ran.stdout
 
 
+def copied(to: Path) -> Path:
+    """A copy of the files that git knows or would add; of all, where this is an unpacked sdist."""
+    if not (ROOT / ".git").exists():
+        return shutil.copytree(ROOT, to, ignore=shutil.ignore_patterns("__pycache__", ".venv", "build", ".*_cache"))
+    names = done("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=ROOT).split("\0")
+    for name in filter(None, names):
+        if (ROOT / name).is_file():  # what is deleted and not yet committed is known still
+            (to / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, to / name)
+    return to
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """Built as a release is: the wheel out of the sdist, not out of the tree."""
+    """Built as a release is: the wheel out of the sdist, not out of the tree. The tree is a copy, which nobody edits."""
     folder = tmp_path_factory.mktemp("dist")
-    done(sys.executable, "-m", "build", "--outdir", folder, ROOT)
-    done(sys.executable, "-m", "build", "--wheel", "--outdir", folder / "direct", ROOT)
+    tree = copied(folder / "tree")
+    done(sys.executable, "-m", "build", "--outdir", folder, tree)
+    done(sys.executable, "-m", "build", "--wheel", "--outdir", folder / "direct", tree)
     (sdist,), (wheel,), (direct,) = (list(folder.glob(pattern)) for pattern in ("*.tar.gz", "*.whl", "direct/*.whl"))
-    return Built(sdist, wheel, direct)
+    return Built(tree, sdist, wheel, direct)
 
 
 def contents(wheel: Path) -> dict[str, bytes]:
@@ -69,7 +83,7 @@ def test_the_wheel_holds_the_packages_whole_and_nothing_else(built: Built) -> No
     names = set(contents(built.wheel))
     source = {
         path.relative_to(base).as_posix()
-        for base in (ROOT, ROOT / "providers")
+        for base in (built.tree, built.tree / "providers")
         for package in PACKAGES
         for path in (base / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts

@@ -13,6 +13,13 @@ COMPLETING = "_POLLUX_LIKE_COMPLETE"
 
 def main() -> None:
     """Entry point of the command. Says what to install where the extra `cli` is missing."""
+    try:
+        sys.exit(_run())
+    except KeyboardInterrupt:  # while modules are imported, or as the command ends
+        sys.exit(130)
+
+
+def _run() -> int:
     from pollux_like.errors import missing_extra
 
     try:
@@ -24,4 +31,4 @@ def main() -> None:
         said = missing_extra("cli", error)
         facts = {"type": type(said).__name__, "message": said.message, "hint": said.hint}
         sys.exit(json.dumps({"error": facts}) if "--json" in sys.argv else f"{said.message}.\n{said.hint}.")
-    sys.exit(run(app, sys.argv[1:]))
+    return run(app, sys.argv[1:])

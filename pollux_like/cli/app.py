@@ -4,26 +4,40 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from pollux_like import plugins
+from pollux_like.cli import NAME, chat_kept, stores
 from pollux_like.cli import chat as chat_room
-from pollux_like.cli import chat_kept, stores
 from pollux_like.cli import serve as serve_room
 from pollux_like.cli import talks as talks_room
 from pollux_like.cli import typed as typed_room
 from pollux_like.cli.console import AsJSON, emit, notes, put, working
 from pollux_like.errors import ConfigurationError
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help="Keep an LLM conversation going.")
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 local = typer.Typer(no_args_is_help=True, help="The embedded model.")
 app.add_typer(local, name="local")
 app.add_typer(serve_room.serve, name="serve")
 app.add_typer(typed_room.typed, name="typed")
 app.add_typer(talks_room.talks, name="talks")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        put(f"{NAME} {version(NAME)}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which.")] = False,
+) -> None:
+    """Keep an LLM conversation going."""
 
 
 def providers(incomplete: str) -> list[str]:
@@ -48,7 +62,7 @@ def chat(
         str | None,
         typer.Option(help="Its id in the store, which is made where there is none.", autocompletion=stores.ids),
     ] = None,
-    scope: Annotated[str, typer.Option(help="Its tenant in the store.")] = "default",
+    scope: Annotated[str | None, typer.Option(help="Its tenant in the store: default, where none is named.")] = None,
     take_up: Annotated[
         bool | None, typer.Option("--take-up/--give-up", help="What becomes of an input that has no answer yet.")
     ] = None,
@@ -57,13 +71,17 @@ def chat(
 ) -> None:
     """Talk to a model; the answer streams. Works without a key, on the embedded model."""
     this = chat_room.Asked(prompt, provider, model, instructions, max_tokens, as_json, state)
+    if state and not as_json:
+        raise ConfigurationError("--state says what is in the lines of --json", hint="Give both, or use --save")
+    if talk is None and (take_up is not None or scope is not None):
+        raise ConfigurationError("--scope, --take-up and --give-up go with --talk", hint="Give --store and --talk")
     url = store or (os.environ.get(stores.VARIABLE) if talk is not None else None)
     if talk is None and url is None:
         chat_room.run(this, save, resume)
     elif talk is None or url is None or save is not None or resume is not None:
         raise ConfigurationError("--store and --talk go together, without --save and --resume", hint="Give both")
     else:
-        chat_kept.run(this, url, talk, scope, take_up)
+        chat_kept.run(this, url, talk, "default" if scope is None else scope, take_up)
 
 
 @app.command()

@@ -45,13 +45,15 @@ class Asked:
 
 def run(this: Asked, save: Path | None, resume: Path | None) -> None:
     """One message, or one per line of standard input until it ends."""
+    if save is not None and (save.is_dir() or not save.parent.is_dir()):
+        raise ConfigurationError(f"{save.name!r} cannot be written there", hint="Name a file in a folder that exists")
     continuation = None if resume is None else load(resume)
     config = choose(this, continuation)
     environment = Environment(instructions=this.instructions)
     announce(this, config)
     for line in lines(this):
-        given = Input(line, continuation=continuation, history=None if continuation else ())
         try:
+            given = Input(line, continuation=continuation, history=None if continuation else ())
             with sync.stream(environment, given, config, max_tokens=this.max_tokens) as events:
                 continuation = shown(this, config, events).continuation
         except PolluxLikeError as error:
@@ -180,13 +182,12 @@ def load(path: Path) -> Continuation:
 def store(path: Path, continuation: Continuation) -> None:
     """Write beside the target, then rename over it: a crash leaves the old file or the new one, never half of one."""
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as file:
-            json.dump(continuation.to_jsonable(), file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(file.name, path)
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".pollux-like-") as folder:
+            with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=folder, delete=False) as file:
+                json.dump(continuation.to_jsonable(), file)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(file.name, path)
     except OSError as error:
         raise ConfigurationError(
             f"{path.name} cannot be written ({error.strerror})", hint="Choose another path for --save"

@@ -10,7 +10,7 @@ from pollux_like.cli.console import asked, emit, errors, plain, put
 from pollux_like.cli.stores import opened
 from pollux_like.config import Config
 from pollux_like.environment import Environment
-from pollux_like.errors import PolluxLikeError, UnknownConversationError
+from pollux_like.errors import ConflictError, PolluxLikeError, UnknownConversationError
 from pollux_like.input import Input
 from pollux_like.store.sync import Conversation
 
@@ -35,6 +35,8 @@ def run(this: chat.Asked, url: str, talk: str, scope: str, take_up: bool | None)
                     chat.shown(this, config, events)
             except PolluxLikeError as error:
                 chat.failed(this, error)
+                if isinstance(error, ConflictError):  # the next line goes on from what the other writer added
+                    conversation = store.load(talk, scope=scope)
 
 
 def _settle(

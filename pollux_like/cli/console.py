@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -28,6 +29,8 @@ INTERRUPTED = 130
 GONE = 141
 """Whoever read the output closed it; the status that a shell gives for SIGPIPE."""
 
+_UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+
 AsJSON = Annotated[bool, typer.Option("--json", help="JSON for programs on standard output, and errors as JSON.")]
 
 
@@ -49,6 +52,8 @@ errors = _Terminal(stderr=True, highlight=False, emoji=False)
 _UNSEEN = ("Cc", "Cs", "Zl", "Zp")
 _TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """What turns the direction of the text around it."""
+_CODES = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029)}
+"""What JSON lets stand in a text, and a terminal obeys or a reader of lines cuts at."""
 
 
 def plain(text: object) -> str:
@@ -72,7 +77,7 @@ def emit(value: Any) -> None:
     """One JSON value as a line of standard output, at once."""
     plainly = (sys.stdout.encoding or "").lower() not in ("utf-8", "utf8")
     try:
-        print(json.dumps(value, ensure_ascii=plainly), flush=True)
+        print(json.dumps(value, ensure_ascii=plainly, allow_nan=False).translate(_CODES), flush=True)
     except BrokenPipeError:
         _gone()
     except OSError as error:
@@ -133,12 +138,14 @@ def asked(question: str, hint: str) -> bool:
 def run(app: typer.Typer, arguments: Sequence[str]) -> int:
     """Run a command. Its exit status: see the constants of this room."""
     as_json = "--json" in arguments[: arguments.index("--")] if "--" in arguments else "--json" in arguments
-    for name in ("stdout", "stderr"):
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # it was closed before the command began
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  # as long as the process
-    for stream in (sys.stdout, sys.stderr):
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  # as long as the process
+    # What this terminal has no letters for is shown as codes; bytes that are no text are refused, under LANG=C too.
+    shown = "backslashreplace"
+    for stream, handling in ((sys.stdin, "strict"), (sys.stdout, shown), (sys.stderr, shown)):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # letters that this terminal does not have
+            stream.reconfigure(errors=handling)
     try:
         status: Any = app(list(arguments), prog_name=NAME, standalone_mode=False)
     except PolluxLikeError as error:
@@ -148,7 +155,14 @@ def run(app: typer.Typer, arguments: Sequence[str]) -> int:
         return _usage(error, as_json)
     except typer.Abort:  # Ctrl-C or the end of input, at a question
         return INTERRUPTED
+    except OSError as error:
+        if error.errno not in _UNWRITTEN:
+            raise
+        show_error(_full(error), as_json=as_json)  # of the help, which is not printed by this room
+        return FAILED
     except SystemExit as error:
+        if isinstance(error.__context__, BrokenPipeError):  # of the help, whose status would be that of an error
+            _gone()
         if COMPLETING in os.environ:  # a look-up that hangs in a thread does not hold the shell
             sys.stdout.flush()
             os._exit(error.code if isinstance(error.code, int) else DONE)

@@ -6,7 +6,8 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,9 +37,15 @@ def run(*, embedded: bool, as_json: bool) -> None:
     to.print("Next: docs/getting-started.md, `pollux-like chat`")
 
 
-def _worker(*arguments: str) -> subprocess.Popen[str]:
+@contextmanager
+def _worker(*arguments: str) -> Generator[subprocess.Popen[str]]:
+    """A process of our own module. It ends with the block, however that ends; Ctrl-C is for this process alone."""
     command = [sys.executable, "-m", "pollux_like.cli.demo_worker", *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603  # our own module
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:  # noqa: S603
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def _reports(process: subprocess.Popen[str], *, until: str | None = None) -> list[dict[str, Any]]:

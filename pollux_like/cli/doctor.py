@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import cast
 
 from pollux_like import plugins
-from pollux_like.cli.console import console, emit, working
+from pollux_like.cli.console import console, emit, plain, working
 from pollux_like.config import Config
 from pollux_like.provider import Vendor
 
@@ -47,7 +48,7 @@ def _findings(online: bool) -> Iterator[Finding]:
         key = next((variable for variable in vendor.key_variables if os.environ.get(variable)), None)
         endpoint = vendor.endpoint(Config(name))
         state = _state(vendor, packages, key, endpoint, online)
-        yield Finding(name, packages, key, bool(vendor.key_variables), endpoint, state)
+        yield Finding(name, packages, key, bool(vendor.key_variables), _shown(endpoint), state)
 
 
 def _print(found: list[Finding]) -> None:
@@ -62,6 +63,11 @@ def _print(found: list[Finding]) -> None:
         key = f"{one.key} is set" if one.key else "not set" if one.key_needed else "not needed"
         table.add_row(*map(Text, (one.provider, packages, key, one.endpoint, one.state)))  # brackets are no markup
     console.print(table)
+
+
+def _shown(endpoint: str) -> str:
+    """An address without what may be a secret in it: the user, the password, the query."""
+    return plain(re.sub(r"\?.*", "?…", re.sub(r"^(\w+://)?.*@", r"\1", endpoint)))
 
 
 def _installed(package: str) -> str | None:
@@ -88,6 +94,6 @@ def _answers(endpoint: str) -> str:
 
     try:
         status = httpx2.get(f"{endpoint}/models", timeout=TIMEOUT_S).status_code
-    except httpx2.HTTPError as error:
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         return f"no answer ({type(error).__name__})"
     return f"answers ({status})"

@@ -21,7 +21,7 @@ def loaded(targets: Sequence[str]) -> list[Any]:
 
 def _loaded(target: str) -> Any:
     module, _, name = target.partition(":")
-    if not module or not name:
+    if not module or module.startswith(".") or not name:
         raise ConfigurationError(f"{target!r} names no class", hint="Write it as module:Class")
     try:
         found = importlib.import_module(module)

@@ -76,7 +76,7 @@ def simulate(host: str, port: int, *, as_json: bool) -> None:
 
     try:
         serve(host, port, ready=ready)
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, TypeError, UnicodeError) as error:  # the last three of addresses that cannot be
         why = getattr(error, "strerror", None) or "no such address"
         raise ConfigurationError(
             f"port {port} of {host} cannot be listened on ({why})", hint="Choose another --port or --host"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -24,6 +25,8 @@ LOOKUP_S = 1.0
 OFFERED = 200
 """Most ids that are offered."""
 PAGE = 1000
+_OFFERED = re.compile(r"[\w@%+,.:/][\w@%+,.:/-]*")
+"""Ids that a shell takes as they stand. Others are not offered: bash would put a `;` or a `$(...)` on the line."""
 
 
 def ids(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -36,7 +39,7 @@ def ids(ctx: typer.Context, incomplete: str) -> list[str]:
             return [one.id for one in store.list(scope=scope, limit=OFFERED)]
 
     found = within(LOOKUP_S, look)
-    return [name for name in found if name.startswith(incomplete) and name.isprintable() and " " not in name]
+    return [name for name in found if name.startswith(incomplete) and _OFFERED.fullmatch(name)]
 
 
 def within(seconds: float, look: Callable[[], list[str]]) -> list[str]:
@@ -69,10 +72,11 @@ MaybeTalk = Annotated[
 def opened(url: str | None, *, making: bool = False) -> Generator[ConversationStore]:
     """The store of an option, closed at the end. Raises ConfigurationError, and what opening it raises.
 
-    A file that is not there is an error, unless a conversation is to be made in it.
+    A file that is not there is an error, and so are tables that are missing or older, unless a conversation is to be
+    made: whoever looks changes nothing, least of all in the database of another program.
     """
     named, sealer = source(url, making=making)
-    with open_store(named, sealer=sealer) as store:
+    with open_store(named, sealer=sealer, migrate=making) as store:
         yield store
 
 
@@ -81,8 +85,8 @@ def source(url: str | None, *, making: bool = False) -> tuple[str, ContinuationS
     if not url:
         raise ConfigurationError("no store is named", hint="Give --store, or set POLLUX_LIKE_STORE")
     file = file_of(url)
-    if file is not None and not making and not file.exists():
-        raise ConfigurationError(f"there is no store at {str(file)!r}", hint="Look at the path of --store")
+    if file is not None and not making and not os.path.exists(file):  # a path that cannot be is none, too
+        raise ConfigurationError(f"there is no store at {str(file)[:500]!r}", hint="Look at the path of --store")
     keys = [key.strip() for key in os.environ.get(KEYS_VARIABLE, "").split(",") if key.strip()]
     return url, ContinuationSealer(keys) if keys else None
 

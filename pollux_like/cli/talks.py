@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import time
@@ -12,7 +13,7 @@ from typing import Annotated
 import typer
 
 from pollux_like.cli.console import FAILED, FOUND, AsJSON, asked, emit, plain, put, show_error, working
-from pollux_like.cli.stores import MaybeTalk, Scope, Store, Talk, members, opened, summaries
+from pollux_like.cli.stores import KEYS_VARIABLE, MaybeTalk, Scope, Store, Talk, members, opened, summaries
 from pollux_like.errors import ConfigurationError, StoreDamagedError, StoreKeyError, UnknownConversationError
 from pollux_like.store.lifecycle import Receipt
 
@@ -20,11 +21,15 @@ talks = typer.Typer(no_args_is_help=True, help="Conversations in a store.")
 
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
+_NEVER = 253_402_200_000.0
+"""The last day that a calendar has, in seconds since 1970."""
 _AGE = re.compile(r"([0-9]{1,6})([smhdw])")
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 
 def _time(seconds: float) -> str:
+    if not 0 <= seconds < _NEVER:  # what was written behind the store's back
+        return "-"
     return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
@@ -210,6 +215,8 @@ def rotate(store: Store = None, as_json: AsJSON = False) -> None:
     Turns are not written anew. An older key can be dropped when this is done and no worker has it as its first.
     """
     looked = 0
+    if not os.environ.get(KEYS_VARIABLE):
+        raise ConfigurationError("no keys are given", hint=f"Set {KEYS_VARIABLE}, the key to wrap with first")
     with opened(store) as open_, working("Wrapping keys anew", as_json=as_json) as went:
 
         def progress(seen: int, rewrapped: int) -> None:

@@ -172,8 +172,10 @@ async def _typed() -> Any:
 
 
 @pytest.fixture(scope="module")
-def site(served: Callable[[Any], int]) -> Site:
-    return Site(done(_filled), served, playground=_typed)
+def site(served: Callable[[Any], int]) -> Iterator[Site]:
+    store = done(_filled)
+    yield Site(store, served, playground=_typed)
+    done(store.aclose)
 
 
 @pytest.fixture
