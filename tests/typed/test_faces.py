@@ -12,8 +12,8 @@ from typing import Any
 
 import httpx2
 import pytest
-from typer.testing import CliRunner
 
+from pollux_like.cli import console
 from pollux_like.cli import typed as room
 from pollux_like.cli.app import app
 from pollux_like.errors import ConfigurationError
@@ -97,6 +97,17 @@ def options(sim: Simulator, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return ["--engine", "openai", "--base-url", sim.base_url("vllm"), "--key-variable", "SIM_KEY"]
 
 
+@pytest.fixture
+def command(capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
+    """Runs the command in this process; its exit status, and all that it printed."""
+
+    def run(*arguments: str) -> tuple[int, str]:
+        status = console.run(app, arguments)
+        return status, "".join(capfd.readouterr())
+
+    return run
+
+
 def labelled(folder: Path, lines: int) -> str:
     schema = {f"f{n}": {"type": "enum", "options": ["a", "b"]} for n in range(10)}
     body = {"messages": [{"role": "user", "content": "a"}], "schema": schema}
@@ -107,12 +118,16 @@ def labelled(folder: Path, lines: int) -> str:
 
 
 def test_calibrate_writes_what_serve_takes(
-    tmp_path: Path, options: list[str], sim: Simulator, served: Callable[[Any], str]
+    command: Callable[..., tuple[int, str]],
+    tmp_path: Path,
+    options: list[str],
+    sim: Simulator,
+    served: Callable[[Any], str],
 ) -> None:
     out = tmp_path / "calibrator.json"
-    done = CliRunner().invoke(app, ["typed", "calibrate", labelled(tmp_path, 30), "--out", str(out), *options])
-    assert done.exit_code == 0, done.output
-    assert "300 values" in done.output
+    status, said = command("typed", "calibrate", labelled(tmp_path, 30), "--out", str(out), *options)
+    assert status == 0, said
+    assert "300 values" in said
     engine = room.engine_options(sim.base_url("vllm"), None, "SIM_KEY")
     address = served(room.application("openai", engine, out, []))
     assert httpx2.get(f"{address}/v1/models").json()["data"][0]["calibrated"] is True
@@ -124,10 +139,12 @@ def test_calibrate_writes_what_serve_takes(
     assert field["confidence"] == pytest.approx(0.6, abs=0.02), "six in ten of the labelled values were right"
 
 
-def test_too_few_labels_are_refused(tmp_path: Path, options: list[str]) -> None:
-    done = CliRunner().invoke(app, ["typed", "calibrate", labelled(tmp_path, 2), *options])
-    assert done.exit_code == 1
-    assert "20 labelled values" in done.output
+def test_too_few_labels_are_refused(
+    command: Callable[..., tuple[int, str]], tmp_path: Path, options: list[str]
+) -> None:
+    status, said = command("typed", "calibrate", labelled(tmp_path, 2), *options)
+    assert status == 1
+    assert "20 labelled values" in said
 
 
 def test_a_key_that_is_not_set_is_named() -> None:
@@ -136,12 +153,12 @@ def test_a_key_that_is_not_set_is_named() -> None:
 
 
 def test_a_place_that_cannot_be_written_is_found_before_the_work(
-    tmp_path: Path, options: list[str], sim: Simulator
+    command: Callable[..., tuple[int, str]], tmp_path: Path, options: list[str], sim: Simulator
 ) -> None:
     out = tmp_path / "none" / "calibrator.json"
-    done = CliRunner().invoke(app, ["typed", "calibrate", labelled(tmp_path, 30), "--out", str(out), *options])
-    assert done.exit_code == 1
-    assert "cannot be written" in done.output
+    status, said = command("typed", "calibrate", labelled(tmp_path, 30), "--out", str(out), *options)
+    assert status == 1
+    assert "cannot be written" in said
     assert sim.requests == []
 
 
@@ -167,16 +184,18 @@ def taken() -> Iterator[int]:
         (["--key-variable", "NO_SUCH_KEY", "--port", "0"], "NO_SUCH_KEY is not set"),
     ],
 )  # fmt: skip
-def test_what_keeps_the_service_from_starting_is_two_sentences(options: list[str], says: str, taken: int) -> None:
+def test_what_keeps_the_service_from_starting_is_two_sentences(
+    command: Callable[..., tuple[int, str]], options: list[str], says: str, taken: int
+) -> None:
     if "--model" in options:
         pytest.importorskip("jinja2")
     given = [option.replace("TAKEN", str(taken)) for option in options]
-    done = CliRunner().invoke(app, ["serve", "typed", *given])
-    assert done.exit_code == 1, done.exception
-    assert says in done.output.replace("\n", " ")
-    assert "Traceback" not in done.output
-    assert "secret" not in done.output
-    assert "Typed conversations at" not in done.output, "it is said when the engine is open"
+    status, said = command("serve", "typed", *given)
+    assert status == 1, said
+    assert says in said.replace("\n", " ")
+    assert "Traceback" not in said
+    assert "secret" not in said
+    assert "Typed conversations at" not in said, "it is said when the engine is open"
 
 
 def test_without_the_extra_the_command_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
