@@ -69,10 +69,8 @@ class Summary:
     updated_at: float
 
 
-SUMMARY = (
-    "SELECT id, number, revision, turns, title, pending IS NOT NULL, created_at, updated_at "
-    "FROM pollux_like_conversations"
-)
+_SUMMED = "id, number, revision, turns, title, pending IS NOT NULL, created_at, updated_at"
+SUMMARY = f"SELECT {_SUMMED} FROM pollux_like_conversations"
 """What `summary` takes the rows of."""
 
 
